@@ -13,11 +13,12 @@ from pathlib import Path
 
 from handfast.lab import processes
 from handfast.lab.names import Namespace
-from openssh import await_listener
+from openssh import await_listener, sshd
 from sdtp_scene import inside
 from session_scene import PEER, SERVER, Scene
 
-PAGES, RAW, QUIC, WIREGUARD = 8080, 8081, 8082, 51820
+PAGES, RAW, QUIC, WIREGUARD, SOCKS = 8080, 8081, 8082, 51820, 1080
+BY_PROXY = ("--socks5-hostname", f"127.0.0.1:{SOCKS}")
 HERE = Path(__file__).parent
 PROGRAM = HERE / "quic" / "target" / "release" / "roaming-quic"
 INNER_CLIENT, INNER_SERVER = "10.3.0.2", "10.3.0.1"
@@ -74,6 +75,12 @@ def plain(place: Place) -> Iterator[Download]:
 @contextmanager
 def ranges(place: Place) -> Iterator[Download]:
     """A program that asks for the rest when nothing has come for a second (RFC 9110 §14)."""
+    with pages(place, SERVER):
+        yield impatient(place)
+
+
+def impatient(place: Place, *options: str) -> Download:
+    """A curl that is started again for the rest."""
     script = """
 import os, subprocess, sys
 got, size = 0, int(sys.argv[1])
@@ -82,9 +89,63 @@ while got < size:
         while part := os.read(one.stdout.fileno(), 1 << 18):
             got += len(os.write(1, part) and part)
 """
-    with pages(place, SERVER):
-        impatient = curl(SERVER, "--speed-limit", "1", "--speed-time", "1")
-        yield [sys.executable, "-c", script, str(place.file.stat().st_size), *impatient]
+    command = curl(SERVER, *options, "--speed-limit", "1", "--speed-time", "1")
+    return [sys.executable, "-c", script, str(place.file.stat().st_size), *command]
+
+
+@contextmanager
+def socks(place: Place) -> Iterator[Download]:
+    """Curl by the proxy of an ssh, which knows of no change."""
+    with pages(place, SERVER), sshd(place.scene.server, SERVER, place.folder) as ssh, _proxy(place, ssh):
+        yield curl(SERVER, *BY_PROXY)
+
+
+@contextmanager
+def autossh(place: Place) -> Iterator[Download]:
+    """The same by autossh, which starts ssh again after two seconds without an answer, as curl is, for the rest."""
+    with pages(place, SERVER), sshd(place.scene.server, SERVER, place.folder) as ssh:
+        again = ["env", "AUTOSSH_GATETIME=0", f"AUTOSSH_PATH={shutil.which('ssh')}", "autossh", "-M", "0", *ssh[1:]]
+        alive = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"]
+        with _proxy(place, [*again, *alive]):
+            yield impatient(place, *BY_PROXY)
+
+
+@contextmanager
+def rsync(place: Place) -> Iterator[Download]:
+    """Rsync over ssh, started again for the rest when nothing has come for two seconds."""
+    script = """
+import os, subprocess, sys, threading, time
+file, size = sys.argv[1], int(sys.argv[2])
+def copied():
+    return os.path.getsize(file) if os.path.exists(file) else 0
+def copy():
+    while copied() < size:
+        subprocess.run(sys.argv[3:], stderr=subprocess.DEVNULL)
+threading.Thread(target=copy, daemon=True).start()
+while not copied():
+    time.sleep(0.01)
+got = 0
+with open(file, "rb") as came:
+    while got < size:
+        part = came.read(1 << 18)
+        got += len(part) and os.write(1, part)
+        if not part:
+            time.sleep(0.01)
+"""
+    with sshd(place.scene.server, SERVER, place.folder) as ssh:
+        call = " ".join([*ssh, "-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"])
+        got = place.folder / "got"
+        copy = ["rsync", "--append", "--timeout=2", "-e", call, f"root@{SERVER}:{place.file}", str(got)]
+        yield [sys.executable, "-c", script, str(got), str(place.file.stat().st_size), *copy]
+
+
+@contextmanager
+def _proxy(place: Place, ssh: Sequence[str]) -> Iterator[None]:
+    """A SOCKS proxy of ssh at the client."""
+    command = [*ssh, "-N", "-D", f"127.0.0.1:{SOCKS}", f"root@{SERVER}"]
+    with processes.running(place.scene.client.name, command, log=place.folder / "proxy.log"):
+        await_listener(place.scene.client, SOCKS)
+        yield
 
 
 @contextmanager
@@ -220,6 +281,9 @@ def caught(place: Place) -> Iterator[Download]:
 WAYS = (
     Way("TCP", plain, ["curl"]),
     Way("TCP, asks for the rest after 1 s", ranges, ["curl"]),
+    Way("SOCKS over ssh", socks, ["curl", "ssh"]),
+    Way("autossh, asks for the rest", autossh, ["curl", "ssh", "autossh"]),
+    Way("rsync, asks for the rest", rsync, ["rsync", "ssh"]),
     Way("kernel MPTCP", multipath, ["ip"], endpoints),
     Way("QUIC migration (quinn)", quic),
     Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 from pyroute2 import IPRoute, netns
 
 from handfast.lab import controller, names, processes
@@ -34,8 +36,14 @@ key_file = "{folder}/server.key"
 socket = "{socket}"
 clients = ["{client}"]
 expiry = "5s"
-targets = [{{address = "{server}", ports = [{pages}, {ssh}]}}]
+targets = [{{address = "{server}", ports = {ports}}}]
 """
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skips a test where a program is missing."""
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin")
+    return pytest.mark.skipif(found is None, reason=f"`{program}` is not installed")
 
 
 @dataclass(slots=True)
@@ -130,16 +138,18 @@ def _up(number: int, rate: str | None) -> None:
 
 
 class _Pages(BaseHTTPRequestHandler):
-    """Gives `DATA`; of /part the beginning."""
+    """Gives `DATA`, as often as the path says; of /part the beginning."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         body = DATA[:PART] if self.path == "/part" else DATA
+        times = int(self.path.removeprefix("/times/")) if self.path.startswith("/times/") else 1
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(times * len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        for _ in range(times):
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Not on the terminal."""
@@ -159,8 +169,8 @@ def _pages(server: Namespace) -> Iterator[None]:
 
 
 @contextmanager
-def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True) -> Iterator[Scene]:
-    """A client and a server with pages, and an end of sessions before it."""
+def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True, ports: Sequence[int] = ()) -> Iterator[Scene]:
+    """A client and a server with pages, and an end of sessions before it, which leads to these ports too."""
     client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
     with ExitStack() as stack:
         for space in (client, server):
@@ -175,9 +185,10 @@ def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True) -> Itera
         made = Scene(client, server, daemon, home)
         _, key, errors = made.run(made.session("key"))
         assert key, errors
+        listed = [PAGES, PORT, *ports]
         daemon.config.write_text(
             SERVE.format(
-                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, pages=PAGES, ssh=PORT
+                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, ports=listed
             )
         )
         if pages:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from conftest import mine, real
 from handfast.lab import controller, processes
 from handfast.lab.names import Namespace
 from openssh import sshd
-from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, scene
+from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
 
 pytestmark = [
     real,
@@ -25,11 +24,6 @@ pytestmark = [
 AWAY = (0.0, 1.0, 0.3, 2.0)
 """Seconds without an address, in turn."""
 PAGE = f"http://{SERVER}:{PAGES}/"
-
-
-def needs(program: str) -> pytest.MarkDecorator:
-    found = shutil.which(program) or shutil.which(program, path="/usr/sbin")
-    return pytest.mark.skipif(found is None, reason=f"`{program}` is not installed")
 
 
 @pytest.fixture

@@ -24,6 +24,14 @@ impl<K: Copy + Eq> Timers<K> {
         }
     }
 
+    /// The machine wants to be called at `at`, or before that where it was said before.
+    pub fn set_by(&mut self, machine: K, at: Instant) {
+        match self.0.iter_mut().find(|(other, _)| *other == machine) {
+            Some((_, before)) => *before = at.min(*before),
+            None => self.0.push((machine, at)),
+        }
+    }
+
     /// The earliest deadline.
     pub fn next(&self) -> Option<Instant> {
         self.0.iter().map(|&(_, at)| at).min()
@@ -59,6 +67,17 @@ mod tests {
         assert_eq!(timers.next(), Some(at(3)));
         timers.set('b', None);
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn what_was_said_before_is_not_put_off() {
+        let mut timers = Timers::default();
+        for ms in [5, 7, 4, 6] {
+            timers.set_by('a', at(ms));
+        }
+        assert_eq!((timers.next(), timers.due(at(9)), timers.next()), (Some(at(4)), Some('a'), None));
+        timers.set_by('a', at(7));
+        assert_eq!(timers.next(), Some(at(7)));
     }
 
     #[test]

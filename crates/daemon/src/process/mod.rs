@@ -19,7 +19,7 @@ pub(crate) use ask::ask;
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub use log::{Level, Log};
-pub(crate) use places::{listen_address, socket_address, socket_path};
+pub(crate) use places::{address, listen_address, socket_address, socket_path, table_of};
 pub(crate) use port::port_obstacle;
 pub(crate) use reload::{log_changes, reread};
 pub(crate) use socket_obstacles::socket_obstacles;

@@ -1,11 +1,33 @@
-//! Where a service is reached, as a configuration says it: TCP addresses and paths of Unix sockets.
+//! Where a service is reached, as a configuration says it: TCP addresses and paths of Unix sockets. Which table is its own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use handfast_document::{Checked, Located, Problem};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// `sun_path` has 108 bytes, the last of which is zero (unix(7)).
 const LONGEST_PATH: usize = 107;
+
+/// A service's table in the document.
+pub(crate) fn table_of<'i>(mut document: Spanned<DeTable<'i>>, name: &str) -> Checked<Spanned<DeTable<'i>>> {
+    let Some((_, value)) = document.get_mut().remove_entry(name) else {
+        return Err(Problem::at(0..0, format!("there is no table [{name}]")));
+    };
+    let span = value.span();
+    match value.into_inner() {
+        DeValue::Table(table) => Ok(Spanned::new(span, table)),
+        _ => Err(Problem::at(span, format!("`{name}` is no table"))),
+    }
+}
+
+/// An IP address.
+pub(crate) fn address(text: &Located<String>) -> Checked<IpAddr> {
+    text.parse().map_err(|_| {
+        Problem::at(text.span.clone(), format!("`{}` is no IP address", text.escape_debug()))
+            .expected("expected one such as \"10.99.0.1\"")
+    })
+}
 
 /// An address with a port.
 pub(crate) fn socket_address(text: &Located<String>) -> Checked<SocketAddr> {

@@ -8,6 +8,8 @@ mod record;
 mod roam;
 mod sdtp;
 mod session;
+mod session_failures;
+mod session_scene;
 mod signals;
 mod support;
 mod tls;

@@ -2,156 +2,16 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::support::{Daemon, PATIENCE, folder};
-
-const CONFIG: &str = r#"
-[session]
-listen = "127.0.0.1:0"
-key_file = "FOLDER/server.key"
-socket = "FOLDER/association"
-clients = []
-clients_file = "FOLDER/clients"
-pin_first = 1
-targets = [{address = "127.0.0.1", ports = [PORT], names = ["echo.example"], proxy_protocol = "v2"}]
-"#;
-
-/// A server that gives back what it gets, after a header of the PROXY protocol; the clients that it was told of.
-fn echo() -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let clients = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&clients);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, count) = (stream.unwrap(), Arc::clone(&count));
-            thread::spawn(move || {
-                let mut header = [0; 28];
-                // A client that came straight sends no header: what it says is given back as a whole.
-                let mut first = [0; 1];
-                if stream.read_exact(&mut first).is_err() {
-                    return;
-                }
-                if first == *b"\r" {
-                    stream.read_exact(&mut header[1..]).unwrap();
-                    assert_eq!((header[12], header[13], &header[16..20]), (0x21, 0x11, &[127, 0, 0, 1][..]));
-                    count.fetch_add(1, Ordering::SeqCst);
-                } else {
-                    stream.write_all(&first).unwrap();
-                }
-                let mut back = stream.try_clone().unwrap();
-                // The other side may be gone.
-                let _ = std::io::copy(&mut stream, &mut back);
-                let _ = back.shutdown(Shutdown::Write);
-            });
-        }
-    });
-    (port, clients)
-}
-
-/// A network between client and server: each connection is cut after so many octets from the client. How many there were.
-fn cutting(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>) {
-    let (address, connections, _) = listening(to, after);
-    (address, connections)
-}
-
-/// The same, which keeps what clients have sent, of all connections one after the other.
-fn listening(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>, Arc<Mutex<Vec<u8>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, connections) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
-    let (count, kept) = (Arc::clone(&connections), Arc::new(Mutex::new(Vec::new())));
-    let all = Arc::clone(&kept);
-    thread::spawn(move || {
-        for client in listener.incoming() {
-            count.fetch_add(1, Ordering::SeqCst);
-            let all = Arc::clone(&all);
-            let (mut client, mut server) = (client.unwrap(), TcpStream::connect(to).unwrap());
-            let (mut from, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            thread::spawn(move || drop(std::io::copy(&mut from, &mut back)));
-            thread::spawn(move || {
-                let (mut chunk, mut passed) = ([0; 4096], 0);
-                while passed < after {
-                    match client.read(&mut chunk) {
-                        Ok(read @ 1..) if server.write_all(&chunk[..read]).is_ok() => {
-                            all.lock().unwrap().extend_from_slice(&chunk[..read]);
-                            passed += read;
-                        }
-                        _ => break,
-                    }
-                }
-                let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
-            });
-        }
-    });
-    (address, connections, kept)
-}
-
-struct Scene {
-    server: Daemon,
-    port: u16,
-    led: Arc<AtomicUsize>,
-    home: PathBuf,
-}
-
-impl Scene {
-    fn new() -> Self {
-        Self::with(|config| config)
-    }
-
-    fn with(change: impl Fn(String) -> String) -> Self {
-        let (folder, (port, led)) = (folder(), echo());
-        let file = folder.join("handfastd.toml");
-        let config = CONFIG.replace("FOLDER", folder.to_str().unwrap()).replace("PORT", &port.to_string());
-        fs::write(&file, change(config)).unwrap();
-        let home = folder.join("home");
-        fs::create_dir(&home).unwrap();
-        Self { server: Daemon::start_service("session serve", folder, &file, &[]), port, led, home }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_handfastd"));
-        command.arg("session").args(arguments).env_clear();
-        command.env("HOME", &self.home).env("XDG_RUNTIME_DIR", &self.home);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    /// What comes back of what is sent by a command.
-    fn exchange(&self, arguments: &[&str], octets: &[u8]) -> Output {
-        exchange(self.command(arguments).spawn().unwrap(), octets)
-    }
-
-    fn connect(&self, peer: SocketAddr, octets: &[u8]) -> Output {
-        let (peer, port) = (peer.to_string(), self.port.to_string());
-        self.exchange(&["connect", "--peer", &peer, "echo.example", &port], octets)
-    }
-}
-
-fn exchange(mut child: Child, octets: &[u8]) -> Output {
-    let (mut stdin, octets) = (child.stdin.take().unwrap(), octets.to_vec());
-    let writer = thread::spawn(move || drop(stdin.write_all(&octets)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    output
-}
-
-fn octets(len: usize) -> Vec<u8> {
-    (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
-}
-
-fn errors(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::session_scene::{Scene, cutting, errors, listening, octets};
+use crate::support::PATIENCE;
 
 #[test]
 fn octets_go_to_a_target_and_back_and_keys_are_pinned() {

@@ -16,6 +16,9 @@ use super::{Brought, ask, read};
 /// `RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR` and `RTNLGRP_IPV6_IFADDR` of `linux/rtnetlink.h`.
 const GROUPS: [u32; 3] = [1, 5, 9];
 
+/// `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE`.
+const ROUTE_GROUPS: [u32; 2] = [7, 11];
+
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChange {
@@ -40,9 +43,22 @@ impl LinkChanges {
     /// # Errors
     /// What socket(2) or the kernel says.
     pub fn new() -> io::Result<(Self, Vec<LinkChange>)> {
+        Self::of(&GROUPS)
+    }
+
+    /// The same, which becomes readable when a route changes too. What has changed of routes is not said: what holds afterwards the
+    /// kernel says ([`crate::source_towards`]).
+    ///
+    /// # Errors
+    /// As of [`LinkChanges::new`].
+    pub fn with_routes() -> io::Result<Self> {
+        Self::of(&[&GROUPS[..], &ROUTE_GROUPS].concat()).map(|(changes, _)| changes)
+    }
+
+    fn of(groups: &[u32]) -> io::Result<(Self, Vec<LinkChange>)> {
         let mut changes = Socket::new(NETLINK_ROUTE)?;
         changes.bind_auto()?;
-        for group in GROUPS {
+        for &group in groups {
             changes.add_membership(group)?;
         }
         changes.set_non_blocking(true)?;
@@ -180,5 +196,6 @@ mod tests {
         let lo = there.iter().any(|change| matches!(change, LinkChange::Link(_, name, _) if name == "lo"));
         assert!(lo, "{there:?}");
         assert!(changes.take().is_ok(), "it does not wait");
+        assert!(LinkChanges::with_routes().unwrap().take().unwrap().is_empty(), "nothing changes");
     }
 }

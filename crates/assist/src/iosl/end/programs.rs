@@ -74,6 +74,16 @@ impl End {
         self.with(now, socket, write).unwrap_or(Err(Reason::NoSuchSession))
     }
 
+    /// How many octets [`End::write`] would take.
+    pub fn room(&self, socket: Socket) -> usize {
+        self.sessions.get(&socket).map_or(0, |entry| entry.session.room(&self.pool))
+    }
+
+    /// What [`End::read`] would give, in place: who cannot pass on all of it reads less.
+    pub fn pieces(&self, socket: Socket, most: usize) -> impl Iterator<Item = &[u8]> {
+        self.sessions.get(&socket).into_iter().flat_map(move |entry| entry.session.pieces(most))
+    }
+
     /// Up to `most` octets for a program.
     ///
     /// # Errors

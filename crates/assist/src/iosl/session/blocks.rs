@@ -50,6 +50,17 @@ impl Blocks {
         octets
     }
 
+    /// Up to `most` octets from the first on, in place: a piece for each block.
+    pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
+        let count = most.min(self.len);
+        let end = if count == 0 { 0 } else { self.start + count };
+        self.list
+            .iter()
+            .zip((0..).step_by(BLOCK))
+            .filter(move |&(_, at)| at < end)
+            .map(move |(block, at)| &block[self.start.saturating_sub(at)..BLOCK.min(end - at)])
+    }
+
     /// Forgets the first `count` octets.
     pub(super) fn forget(&mut self, count: usize) {
         let count = count.min(self.len);
@@ -88,6 +99,9 @@ mod tests {
                 prop_assert!(blocks.memory() <= (model.len() + 2 * BLOCK) * usize::from(!model.is_empty()));
                 let whole: Vec<u8> = model.iter().copied().collect();
                 prop_assert_eq!(&blocks.copy(0, usize::MAX), &whole);
+                let pieces: Vec<&[u8]> = blocks.pieces(count).collect();
+                prop_assert!(pieces.iter().all(|piece| !piece.is_empty()));
+                prop_assert_eq!(&pieces.concat()[..], &whole[..count.min(whole.len())]);
                 let from = count.min(whole.len());
                 prop_assert_eq!(&blocks.copy(from, 100)[..], &whole[from..whole.len().min(from + 100)]);
             }

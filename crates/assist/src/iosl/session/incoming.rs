@@ -88,6 +88,11 @@ impl Incoming {
         Ok(!std::mem::replace(&mut self.has_end, true))
     }
 
+    /// Up to `most` octets that are there to read, in place.
+    pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
+        self.ready.pieces(most)
+    }
+
     pub(super) fn read(&mut self, most: usize, pool: &mut Pool) -> Vec<u8> {
         let octets = self.ready.copy(0, most);
         self.ready.forget(octets.len());

@@ -61,6 +61,11 @@ impl Outgoing {
         self.kept.memory()
     }
 
+    /// How many octets would be taken.
+    pub(super) fn room(&self, most: u64, pool: &Pool) -> usize {
+        self.share.limit(pool).min(most).saturating_sub(self.kept.len() as u64) as usize
+    }
+
     /// How many of these octets were taken.
     pub(super) fn write(&mut self, octets: &[u8], most: u64, pool: &mut Pool) -> usize {
         let kept = self.kept.len() as u64;

@@ -39,10 +39,14 @@ impl Share {
         Self { floor, borrowed: 0 }
     }
 
+    /// How much may be kept.
+    pub(super) fn limit(&self, pool: &Pool) -> u64 {
+        self.floor + self.borrowed.max(pool.for_one())
+    }
+
     /// How much may be kept, where `wanted` would be; borrows what that takes.
     pub(super) fn grow(&mut self, wanted: u64, pool: &mut Pool) -> u64 {
-        let may = pool.for_one().saturating_sub(self.borrowed);
-        let more = wanted.saturating_sub(self.floor + self.borrowed).min(may);
+        let more = wanted.min(self.limit(pool)).saturating_sub(self.floor + self.borrowed);
         pool.free -= more;
         self.borrowed += more;
         wanted.min(self.floor + self.borrowed)
@@ -64,7 +68,9 @@ mod tests {
     fn a_floor_is_there_whatever_others_have() {
         let mut pool = Pool::new(1_600);
         let [mut one, mut other] = [Share::new(10), Share::new(10)];
+        assert_eq!(one.limit(&pool), 110);
         assert_eq!(one.grow(1_000, &mut pool), 110, "a sixteenth");
+        assert_eq!(one.limit(&pool), 110, "what it has it may keep");
         pool.free = 0;
         assert_eq!((other.grow(50, &mut pool), pool.free()), (10, 0));
         one.shrink(60, &mut pool);

@@ -45,9 +45,22 @@ impl Session {
         }
     }
 
+    /// How many octets [`Session::write`] would take.
+    pub fn room(&self, pool: &Pool) -> usize {
+        match self.failed() {
+            None if !self.outgoing.is_finished() => self.outgoing.room(self.config.send_buffer, pool),
+            _ => 0,
+        }
+    }
+
     /// The program writes no more, and reads on.
     pub fn finish(&mut self) {
         self.outgoing.finish();
+    }
+
+    /// What [`Session::read`] would give, in place.
+    pub fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
+        self.incoming.pieces(if self.unread.is_some() { 0 } else { most })
     }
 
     /// Up to `most` octets for the program. What has come before the session was over is read first.

@@ -18,8 +18,8 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::NAME;
-use super::shared::{address, hosts, take};
-use crate::process::{Level, parse, socket_address, socket_path};
+use super::shared::{hosts, take};
+use crate::process::{Level, address, parse, socket_address, socket_path, table_of};
 use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord, ModeWord, hex_key};
 
@@ -114,7 +114,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let mut table = super::shared::table(document, NAME)?;
+        let mut table = table_of(document, NAME)?;
         let span = table.span();
         let is_nodes =
             |key: &str| !Sdtp::NETWORK_KEYS.contains(&key) && !Sdtp::CONTROLLER_KEYS.contains(&key);

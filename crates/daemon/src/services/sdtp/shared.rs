@@ -10,25 +10,10 @@ use handfast_assist::spec::Spec;
 use handfast_document::{Checked, Located, Problem, Table, problem, unknown_key};
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// Hosts that one entry may stand for.
 const MOST_HOSTS: u32 = 4096;
-
-/// A service's table in the document, or an empty one.
-pub(in crate::services) fn table<'i>(
-    mut document: Spanned<DeTable<'i>>,
-    name: &str,
-) -> Checked<Spanned<DeTable<'i>>> {
-    let Some((_, value)) = document.get_mut().remove_entry(name) else {
-        return Err(Problem::at(0..0, format!("there is no table [{name}]")));
-    };
-    let span = value.span();
-    match value.into_inner() {
-        DeValue::Table(table) => Ok(Spanned::new(span, table)),
-        _ => Err(Problem::at(span, format!("`{name}` is no table"))),
-    }
-}
 
 /// Takes the keys of SDTP that `is_one` names out of a table, and reads them. What is left has the keys `own`.
 pub(in crate::services) fn take(
@@ -55,14 +40,6 @@ pub(in crate::services) fn take(
         ));
     }
     Err(unknown_key(key.span(), key.get_ref(), &names))
-}
-
-/// An IP address.
-pub(in crate::services) fn address(text: &Located<String>) -> Checked<IpAddr> {
-    text.parse().map_err(|_| {
-        Problem::at(text.span.clone(), format!("`{}` is no IP address", text.escape_debug()))
-            .expected("expected one such as \"10.99.0.1\"")
-    })
 }
 
 /// Addresses and prefixes of hosts, as addresses.

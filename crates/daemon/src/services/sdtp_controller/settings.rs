@@ -19,7 +19,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::NAME;
-use crate::process::{Level, listen_address, parse, socket_path};
+use crate::process::{Level, address, listen_address, parse, socket_path, table_of};
 use crate::services::sdtp::shared;
 use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord};
@@ -106,7 +106,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let mut table = shared::table(document, NAME)?;
+        let mut table = table_of(document, NAME)?;
         let span = table.span();
         // A role is a scenario's: here nodes are named.
         let sdtp = shared::take(table.get_mut(), File::KEYS, |key| matches!(key, "placement" | "segments"))?;
@@ -235,7 +235,7 @@ fn read_nodes(given: &[Located<NodeTable>]) -> Checked<Vec<Node>> {
     let (mut addresses, mut ids, mut hosts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
     let mut nodes = Vec::new();
     for (place, table) in given.iter().enumerate() {
-        let address = shared::address(&table.address)?;
+        let address = address(&table.address)?;
         if addresses.insert(address, place).is_some() {
             return Err(Problem::at(table.address.span.clone(), "two nodes have this address"));
         }

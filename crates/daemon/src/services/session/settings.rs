@@ -16,8 +16,7 @@ use toml::de::DeTable;
 use super::TABLE;
 use super::keys::{self, Known};
 use super::targets::{TargetTable, Targets};
-use crate::process::{Level, parse, socket_address, socket_path};
-use crate::services::sdtp::shared;
+use crate::process::{Level, parse, socket_address, socket_path, table_of};
 use crate::services::words::LogWord;
 
 integer! {
@@ -53,7 +52,7 @@ table! {
         sessions: Count,
         /// Sessions of one client. Default: 2000.
         sessions_of_one: Count,
-        /// What all sessions keep together. Default: "134.217728MB".
+        /// What all sessions keep together. Default: 134217728 bytes (128 MiB).
         memory: Size,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,
@@ -86,7 +85,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let table = shared::table(document, TABLE)?;
+        let table = table_of(document, TABLE)?;
         let span = table.span();
         let file = Own::deserialize(toml::Deserializer::from(table));
         let file = file.map_err(|error| problem(&error, &[]))?;

@@ -96,11 +96,9 @@ fn key(target: &Target) -> (String, u16) {
 }
 
 fn address(text: &Located<String>, proxy: ProxyWord) -> Checked<IpAddr> {
-    let address: IpAddr = text.parse().map_err(|_| {
-        Problem::at(text.span.clone(), format!("`{}` is no IP address", text.escape_debug()))
-            .expected("expected one such as \"192.0.2.5\"; what clients call it stands in `names`")
-    })?;
-    let address = address.to_canonical();
+    let address = crate::process::address(text)
+        .map_err(|problem| problem.help("what clients call it stands in `names`"))?
+        .to_canonical();
     if proxy == ProxyWord::None && (address.is_loopback() || address.is_unspecified()) {
         let title = format!("a server at {address} would take every client for this machine");
         return Err(Problem::at(text.span.clone(), title)

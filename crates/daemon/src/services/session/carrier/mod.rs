@@ -57,6 +57,8 @@ pub(super) enum News {
     Done(Socket),
     /// It is over before its time.
     Failed(Socket, Reason),
+    /// Its program here has gone before its time; [`News::Failed`] may follow.
+    Aborted(Socket),
     /// A path that this end has dialled has not come about: why, and whether there was a connection.
     Unreached(Socket, ErrorKind, bool),
 }

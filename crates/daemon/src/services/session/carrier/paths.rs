@@ -66,6 +66,11 @@ impl Path {
         self.stream.local_addr().ok().map(|address| address.ip())
     }
 
+    /// What waits here for the kernel.
+    pub(super) fn memory(&self) -> usize {
+        self.out.capacity()
+    }
+
     /// Gives the kernel what it takes.
     fn write(&mut self) -> io::Result<()> {
         while self.sent < self.out.len() {
@@ -237,6 +242,8 @@ impl Carrier {
                 }
             }
             if found.out.is_empty() {
+                // A path that has nothing to send keeps nothing.
+                found.out = Vec::new();
                 return self.shut_if_closing(path);
             }
             if let Err(error) = found.write() {
@@ -297,7 +304,7 @@ impl Carrier {
     /// Addresses or routes have changed: sessions whose path does not go as a new one would get a new one. How many.
     ///
     /// While there is no way at all a path stays: if its address comes back it goes on.
-    pub(in crate::services::session) fn on_route_news(&mut self) -> usize {
+    pub(in crate::services::session) fn on_routes_changed(&mut self) -> usize {
         if self.is_suspended {
             return 0;
         }

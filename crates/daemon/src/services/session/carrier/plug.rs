@@ -1,6 +1,6 @@
 //! A program's end of a connection: TCP, or a Unix socket.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 
 use handfast_io::net::{TcpStream, UnixStream};
@@ -54,6 +54,13 @@ impl Write for Plug {
         match self {
             Self::Tcp(stream) => stream.write(octets),
             Self::Unix(stream) => stream.write(octets),
+        }
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write_vectored(pieces),
+            Self::Unix(stream) => stream.write_vectored(pieces),
         }
     }
 

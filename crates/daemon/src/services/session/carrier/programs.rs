@@ -1,24 +1,27 @@
 //! Programs: what they write goes into sessions, and what comes by sessions goes to them.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 
+use handfast_assist::iosl::end::End;
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::session::Read as Came;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
-use super::{CHUNK, Carrier, Owner, Plug};
+use super::{CHUNK, Carrier, News, Owner, Plug};
 
-/// A program's connection. Of each direction it keeps a read at most; the rest waits in the session, or in the kernel.
+/// Whatever room a session has, a read takes so much: what the session does not take is kept here, a block of it.
+const LEAST: usize = 4 << 10;
+
+/// A program's connection. What it says and hears is kept in the session, or in the kernel.
 #[derive(Debug)]
 pub(super) struct Program {
     plug: Plug,
     id: SourceId,
-    /// Octets for which the session had no room yet.
+    /// Octets for which the session had no room yet: what it has said first, and [`LEAST`] at most later.
     to_peer: Vec<u8>,
-    coming: Vec<u8>,
-    /// How many of `coming` the kernel has taken.
-    sent: usize,
+    /// What it is told before what comes from the peer.
+    greeting: Vec<u8>,
     /// The program writes no more.
     has_ended: bool,
     /// It was told that no more comes.
@@ -26,18 +29,22 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Gives the kernel what it takes: whether all of it.
-    fn write(&mut self) -> io::Result<bool> {
-        while self.sent < self.coming.len() {
-            match self.plug.write(&self.coming[self.sent..]) {
-                Ok(written) => self.sent += written,
+    /// What it keeps.
+    pub(super) fn memory(&self) -> usize {
+        self.to_peer.capacity() + self.greeting.capacity()
+    }
+
+    /// Gives the kernel what it takes of the greeting: whether all.
+    fn greet(&mut self) -> io::Result<bool> {
+        while !self.greeting.is_empty() {
+            match self.plug.write(&self.greeting) {
+                Ok(written) => drop(self.greeting.drain(..written)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.coming.clear();
-        self.sent = 0;
+        self.greeting = Vec::new();
         Ok(true)
     }
 }
@@ -57,8 +64,8 @@ impl Carrier {
             None => plug.add_to(io)?,
         };
         self.owners.insert(id, Owner::Program(socket));
-        let program =
-            Program { plug, id, to_peer, coming: to_program, sent: 0, has_ended: false, is_told: false };
+        let greeting = to_program;
+        let program = Program { plug, id, to_peer, greeting, has_ended: false, is_told: false };
         self.programs.insert(socket, program);
         self.carried.insert(socket, None);
         self.go_on_reading(io, socket);
@@ -77,7 +84,8 @@ impl Carrier {
         if !program.to_peer.is_empty() || program.has_ended {
             return ReadOutcome::Nothing;
         }
-        match program.plug.read(&mut self.chunk) {
+        let most = self.end.room(socket).clamp(LEAST, CHUNK);
+        match program.plug.read(&mut self.chunk[..most]) {
             Ok(0) => {
                 program.has_ended = true;
                 self.end.finish(Clock::SYSTEM.now(), socket);
@@ -85,13 +93,15 @@ impl Carrier {
                 ReadOutcome::Nothing
             }
             Ok(read) => {
-                program.to_peer.extend_from_slice(&self.chunk[..read]);
-                if self.write_to_peer(socket) { ReadOutcome::Some } else { ReadOutcome::Nothing }
+                // Where the session is over its event says it.
+                let taken = self.end.write(Clock::SYSTEM.now(), socket, &self.chunk[..read]).unwrap_or(read);
+                program.to_peer.extend_from_slice(&self.chunk[taken..read]);
+                if taken == read { ReadOutcome::Some } else { ReadOutcome::Nothing }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => ReadOutcome::Nothing,
             Err(error) if error.kind() == ErrorKind::Interrupted => ReadOutcome::Some,
             Err(_) => {
-                self.end.reset(Clock::SYSTEM.now(), socket, Reason::Aborted);
+                self.program_gone(socket);
                 ReadOutcome::Nothing
             }
         }
@@ -117,29 +127,59 @@ impl Carrier {
             // The session is over: its event says it.
             Err(_) => program.to_peer.clear(),
         }
-        program.to_peer.is_empty()
+        let is_all = program.to_peer.is_empty();
+        if is_all {
+            program.to_peer = Vec::new();
+        }
+        is_all
     }
 
     pub(super) fn write_program(&mut self, socket: Socket) {
-        let now = Clock::SYSTEM.now();
         while let Some(program) = self.programs.get_mut(&socket) {
-            match program.write() {
+            match program.greet() {
                 Ok(true) if program.is_told => break,
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(_) => return self.end.reset(now, socket, Reason::Aborted),
+                Err(_) => return self.program_gone(socket),
             }
-            match self.end.read(now, socket, CHUNK) {
-                Ok(Came::Octets(octets)) => program.coming = octets,
+            match Self::pass_on(&mut self.end, socket, &mut program.plug) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(_) => return self.program_gone(socket),
+            }
+            match self.end.read(Clock::SYSTEM.now(), socket, CHUNK) {
                 Ok(Came::End) => {
                     program.is_told = true;
                     // One that is gone has said so, or will when it is read from.
                     let _ = program.plug.finish();
                 }
-                Ok(Came::Nothing) | Err(_) => return,
+                Ok(Came::Octets(_) | Came::Nothing) | Err(_) => return,
             }
         }
         self.close_if_over(socket);
+    }
+
+    /// Gives the kernel what it takes of what has come by a session: whether all.
+    fn pass_on(end: &mut End, socket: Socket, plug: &mut Plug) -> io::Result<bool> {
+        loop {
+            let pieces: Vec<_> = end.pieces(socket, CHUNK).map(IoSlice::new).collect();
+            if pieces.is_empty() {
+                return Ok(true);
+            }
+            match plug.write_vectored(&pieces) {
+                // What it has is read; where the session is over its event says it.
+                Ok(written) => drop(end.read(Clock::SYSTEM.now(), socket, written)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A program has gone before its time.
+    fn program_gone(&mut self, socket: Socket) {
+        self.news.push_back(News::Aborted(socket));
+        self.end.reset(Clock::SYSTEM.now(), socket, Reason::Aborted);
     }
 
     /// Both directions have come to their end.

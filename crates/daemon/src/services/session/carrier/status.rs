@@ -4,6 +4,8 @@ use handfast_assist::iosl::ids::Socket;
 use serde_json::{Value, json};
 
 use super::Carrier;
+use super::paths::Path;
+use super::programs::Program;
 use crate::services::session::keys::name_of;
 
 /// Sessions of an answer.
@@ -46,6 +48,9 @@ impl Carrier {
 
     /// How many sessions there are, paths, and bytes that are kept.
     pub(in crate::services::session) fn totals(&self) -> [u64; 3] {
-        [self.end.sessions().count() as u64, self.paths.len() as u64, self.end.memory()]
+        let beside = self.programs.values().map(Program::memory).sum::<usize>()
+            + self.paths.values().map(Path::memory).sum::<usize>();
+        let kept = self.end.memory() + beside as u64;
+        [self.end.sessions().count() as u64, self.paths.len() as u64, kept]
     }
 }

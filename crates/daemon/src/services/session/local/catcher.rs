@@ -1,23 +1,26 @@
 //! Connections of a program that knows of no proxy: its calls of connect(2) come here first.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
+use handfast_assist::iosl::probe::Policy;
 use handfast_core::Duration;
 use handfast_io::net::TcpStream as Stream;
-use handfast_io::{Attempt, Connects, EventLoop, SourceId, wait};
+use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, SourceId, wait};
+use tracing::warn;
 
 use super::super::carrier::Plug;
 
+/// `EHOSTUNREACH` of errno(3).
+pub(super) const UNREACHABLE: i32 = 113;
 /// A connection within this machine is there by then.
-const WITHIN: Duration = Duration::from_millis(20);
-/// So often it looks for it.
-const LOOKS: usize = 10;
+const WITHIN: Duration = Duration::from_millis(200);
 
 /// Where the calls come, and where sockets are led.
 pub(super) struct Catcher {
     connects: Connects,
+    policy: Policy,
     id: SourceId,
     four: TcpListener,
     /// [`None`]: this machine has no IPv6.
@@ -25,13 +28,13 @@ pub(super) struct Catcher {
 }
 
 impl Catcher {
-    pub(super) fn new(connects: Connects, io: &mut EventLoop) -> io::Result<Self> {
+    pub(super) fn new(connects: Connects, policy: Policy, io: &mut EventLoop) -> io::Result<Self> {
         let four = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         four.set_nonblocking(true)?;
         let six = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).ok();
         let six = six.filter(|six| six.set_nonblocking(true).is_ok());
         let id = io.add_descriptor(&connects)?;
-        Ok(Self { connects, id, four, six })
+        Ok(Self { connects, policy, id, four, six })
     }
 
     pub(super) fn id(&self) -> SourceId {
@@ -42,12 +45,14 @@ impl Catcher {
     pub(super) fn next(&self) -> Option<Attempt> {
         loop {
             // Where it fails the program and its children are gone.
-            let attempt = self.connects.next().ok()??;
-            let to = attempt.remote.ip();
-            if !(to.is_loopback() || to.is_unspecified() || to.is_multicast() || attempt.remote.port() == 0) {
-                return Some(attempt);
+            match self.connects.next().ok()?? {
+                Call::Tcp(attempt) if is_elsewhere(attempt.remote) => return Some(attempt),
+                Call::Tcp(attempt) => self.connects.let_go(&attempt),
+                Call::Unseen(unseen) => {
+                    warn!(error = %unseen.error, policy = ?self.policy, "a call of connect(2) cannot be looked at");
+                    self.connects.answer_unseen(&unseen, self.policy == Policy::Prefer);
+                }
             }
-            self.connects.let_go(&attempt);
         }
     }
 
@@ -61,37 +66,89 @@ impl Catcher {
         self.connects.refuse(attempt, error);
     }
 
-    /// The other end of the program's own socket.
+    /// The other end of the program's own socket. Where it fails the call was answered as the policy has it.
     pub(super) fn catch(&self, attempt: &Attempt) -> io::Result<Plug> {
-        let mut last = io::ErrorKind::AddrNotAvailable.into();
+        let mut last: io::Error = ErrorKind::AddrNotAvailable.into();
         for listener in [Some(&self.four), self.six.as_ref()].into_iter().flatten() {
+            drain(listener);
             // A socket that is for IPv6 only is not led to an address of IPv4.
             match self.connects.redirect(attempt, listener.local_addr()?) {
-                Ok(port) => return accept(listener, port).map(Plug::Tcp),
+                Ok(local) => return accept(listener, local).map(Plug::Tcp),
                 Err(error) => last = error,
             }
+        }
+        match self.policy {
+            Policy::Prefer => self.connects.let_go(attempt),
+            // What its own socket has said is what the program would hear, such as that it is connected already.
+            Policy::Require => self.connects.refuse(attempt, last.raw_os_error().unwrap_or(UNREACHABLE)),
         }
         Err(last)
     }
 }
 
-/// The connection from a port: others are none of this program's.
-fn accept(listener: &TcpListener, port: u16) -> io::Result<Stream> {
-    for _ in 0..LOOKS {
+fn is_elsewhere(remote: SocketAddr) -> bool {
+    let to = remote.ip();
+    !(to.is_loopback() || to.is_unspecified() || to.is_multicast() || remote.port() == 0)
+}
+
+/// Others of this machine who have connected would leave no room for the program.
+fn drain(listener: &TcpListener) {
+    while listener.accept().is_ok() {}
+}
+
+/// The connection from an address: others are none of this program's.
+fn accept(listener: &TcpListener, from: SocketAddr) -> io::Result<Stream> {
+    let by = Clock::SYSTEM.now() + WITHIN;
+    loop {
         match listener.accept() {
-            Ok((stream, from)) if from.port() == port => return ready(stream),
+            Ok((stream, at)) if at == from => return ready(stream),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait(Some(listener.as_fd()), &mut [], WITHIN)?;
+                wait(Some(listener.as_fd()), &mut [], by.since(Clock::SYSTEM.now()))?;
             }
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
             Err(error) => return Err(error),
         }
+        if Clock::SYSTEM.now() >= by {
+            return Err(ErrorKind::TimedOut.into());
+        }
     }
-    Err(ErrorKind::TimedOut.into())
 }
 
 fn ready(stream: TcpStream) -> io::Result<Stream> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     Ok(Stream::from_std(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_program_s_own_connection_is_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let to = listener.local_addr().unwrap();
+        // More of them than a few looks would pass by.
+        let strangers: Vec<_> = (0..40).map(|_| TcpStream::connect(to).unwrap()).collect();
+        let own = TcpStream::connect(to).unwrap();
+        let taken = accept(&listener, own.local_addr().unwrap()).unwrap();
+        assert_eq!(taken.peer_addr().unwrap(), own.local_addr().unwrap());
+        assert_eq!(strangers.len(), 40);
+        // One with the same port at another address of this machine is a stranger too.
+        let mut elsewhere = own.local_addr().unwrap();
+        elsewhere.set_ip(Ipv4Addr::new(127, 0, 0, 2).into());
+        let _same_port = TcpStream::connect(to).unwrap();
+        assert_eq!(accept(&listener, elsewhere).unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn strangers_are_drained() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let _strangers = [(); 3].map(|()| TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        drain(&listener);
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
 }

@@ -4,23 +4,31 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream as Waker;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child as Running, ExitCode, ExitStatus};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use handfast_io::net::UnixStream;
 use handfast_io::{EventLoop, Interest, SourceId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use signal_hook::consts::SIGCHLD;
 
 /// A program that runs, or has ended.
 pub(super) struct Child {
     pid: Pid,
     ended: Receiver<io::Result<ExitStatus>>,
-    status: Option<ExitStatus>,
+    status: Option<io::Result<ExitStatus>>,
     _woken: UnixStream,
     id: SourceId,
 }
 
 impl Child {
+    /// To be called before the program is started: where SIGCHLD is ignored, as whoever has started this may have it, the kernel
+    /// keeps no program's exit code (`wait(2)`).
+    pub(super) fn hear_of_ends() -> io::Result<()> {
+        signal_hook::flag::register(SIGCHLD, Arc::default()).map(|_| ())
+    }
+
     pub(super) fn watch(mut child: Running, io: &mut EventLoop) -> io::Result<Self> {
         let (here, mut there) = Waker::pair()?;
         here.set_nonblocking(true)?;
@@ -42,10 +50,10 @@ impl Child {
 
     /// Whether it has ended.
     pub(super) fn look(&mut self) -> bool {
-        if let Ok(Ok(status)) = self.ended.try_recv() {
+        if let Ok(status) = self.ended.try_recv() {
             self.status = Some(status);
         }
-        self.status.is_some()
+        self.has_ended()
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -60,7 +68,7 @@ impl Child {
 
     /// As shells say it: its code, or 128 and the signal that has ended it.
     pub(super) fn exit_code(&self) -> ExitCode {
-        let Some(status) = self.status else { return ExitCode::FAILURE };
+        let Some(Ok(status)) = self.status else { return ExitCode::FAILURE };
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
         ExitCode::from(code as u8)
     }

@@ -6,11 +6,8 @@ use handfast_assist::iosl::frame::Target;
 use handfast_io::{Attempt, SourceId};
 
 use super::super::carrier::Plug;
-use super::catcher::Catcher;
+use super::catcher::{Catcher, UNREACHABLE};
 use super::front::{Dialect, Refusal};
-
-/// `EHOSTUNREACH` of errno(3).
-const UNREACHABLE: i32 = 113;
 
 /// How a program has come here.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream as Stream;
 use std::path::Path;
 use std::process::{Command as Program, ExitCode};
@@ -17,10 +18,10 @@ use serde_json::{Value, json};
 use super::super::carrier::Plug;
 use super::super::keys::{self, Known};
 use super::client::{Client, Via};
-use super::front::Dialect;
+use super::front::{self, Dialect};
 use super::peers::{self, Peers};
 use super::pipes::Pipes;
-use super::{Local, Places, SOCKET_VARIABLE, Setup};
+use super::{END_VARIABLE, Local, Places, Setup};
 use crate::process::{Level, Tool, ask, log, parsed, say};
 use crate::services::session::GROUP;
 use crate::services::{Begun, Companion};
@@ -118,24 +119,23 @@ pub(in crate::services::session) fn tools() -> Vec<Tool> {
 
 /// Says something to all ends of this user.
 fn tell(event: &str) -> Result<ExitCode, String> {
-    let mut is_any = false;
-    for control in Places::of_user()?.controls()? {
+    let places = Places::of_user()?;
+    places.clear()?;
+    let (mut is_any, mut wrong) = (false, Vec::new());
+    for control in places.controls()? {
         match ask(&control, &json!({"event": event})) {
             Ok(answer) => {
                 is_any = true;
                 say(&described(&control, &answer));
             }
-            // Its end was killed.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                let _ = std::fs::remove_file(&control);
-            }
-            Err(error) => return Err(format!("error: {}: {error}", control.display())),
+            // One that does not answer keeps the others from nothing.
+            Err(error) => wrong.push(format!("error: {}: {error}", control.display())),
         }
     }
-    if is_any {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Err("error: no program of yours has an end of sessions".to_owned())
+    match wrong.is_empty() {
+        false => Err(wrong.join("\n")),
+        true if is_any => Ok(ExitCode::SUCCESS),
+        true => Err("error: no program of yours has an end of sessions".to_owned()),
     }
 }
 
@@ -158,7 +158,7 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
         Some(PolicyWord::Prefer) | None => Policy::Prefer,
     };
     let fixed = peer.map(|text| peers::named(&text)).transpose()?;
-    let known = Known::read(&places.known_peers())?;
+    let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
     Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default() })
 }
@@ -175,9 +175,9 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
     let places = Places::of_user()?;
     start_log(peer.verbose);
     let mut local = Local::new(setup(peer, &places)?, &places, io)?;
-    let mut environment = local.listen(&places, io)?;
+    let mut environment = local.listen(io)?;
     if all {
-        environment.retain(|(name, _)| *name == SOCKET_VARIABLE);
+        environment.retain(|(name, _)| *name == END_VARIABLE);
     }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
     local.start(Program::new(name).args(arguments).envs(environment), all, io)?;
@@ -189,9 +189,9 @@ fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, Stri
     let target =
         Target::new(&host, port).ok_or_else(|| format!("error: `{}` is no host", host.escape_debug()))?;
     if peer.peer.is_none()
-        && let Some(socket) = std::env::var_os(SOCKET_VARIABLE)
+        && let Ok(end) = std::env::var(END_VARIABLE)
     {
-        return by_another(Path::new(&socket), &target).map(Begun::Done);
+        return by_another(&end, &target).map(Begun::Done);
     }
     let places = Places::of_user()?;
     start_log(peer.verbose);
@@ -207,10 +207,14 @@ fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, Stri
 }
 
 /// By the end of the program that this one belongs to.
-fn by_another(socket: &Path, target: &Target) -> Result<ExitCode, String> {
-    let wrong = |what: &str| format!("error: {}: {what}", socket.display());
-    let mut stream = Stream::connect(socket).map_err(|error| wrong(&error.to_string()))?;
-    let asked = write!(stream, "CONNECT {target} HTTP/1.1\r\n\r\n");
+fn by_another(end: &str, target: &Target) -> Result<ExitCode, String> {
+    let (password, at) =
+        front::end_at(end).ok_or_else(|| format!("error: {END_VARIABLE} is no end's address"))?;
+    let wrong = |what: &str| format!("error: {at}: {what}");
+    let mut stream = TcpStream::connect(at).map_err(|error| wrong(&error.to_string()))?;
+    // It may fail on no connection of TCP.
+    let _ = stream.set_nodelay(true);
+    let asked = stream.write_all(front::request(target, password).as_bytes());
     asked.map_err(|error| wrong(&error.to_string()))?;
     let mut answer = Vec::new();
     // Byte by byte: what comes after it is the server's.
@@ -226,6 +230,12 @@ fn by_another(socket: &Path, target: &Target) -> Result<ExitCode, String> {
     if !answer.starts_with(b"HTTP/1.1 200") {
         return Err(wrong(&format!("{target} is not reached")));
     }
-    Pipes::start(stream).map_err(|error| wrong(&error.to_string()))?.wait();
-    Ok(ExitCode::SUCCESS)
+    let pipes = Pipes::start(stream).map_err(|error| wrong(&error.to_string()))?;
+    match pipes.wait() {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "handfastd: error: {target}: {error}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! These are our own: `fast-socks5` and its like own their sockets, and wait in tasks of tokio. Here the octets come from an event
 //! loop.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +11,9 @@ use handfast_assist::iosl::frame::Target;
 
 /// The longest request.
 const LONGEST: usize = 8 << 10;
+
+/// RFC 1928 §3: the method of RFC 1929.
+const BY_PASSWORD: u8 = 2;
 
 /// The user of the password.
 pub(super) const USER: &str = "handfast";
@@ -62,12 +65,12 @@ enum Stage {
 pub(super) struct Front {
     buffer: Vec<u8>,
     stage: Stage,
-    /// Without it nobody is served; [`None`]: only the owner reaches the socket.
-    password: Option<String>,
+    /// Without it nobody is served.
+    password: String,
 }
 
 impl Front {
-    pub(super) fn new(password: Option<String>) -> Self {
+    pub(super) fn new(password: String) -> Self {
         Self { buffer: Vec::new(), stage: Stage::Start, password }
     }
 
@@ -97,13 +100,9 @@ impl Front {
         let count = usize::from(*self.buffer.get(1)?);
         let methods: Vec<u8> = self.buffer.get(2..2 + count)?.to_vec();
         self.buffer.drain(..2 + count);
-        let (wanted, next) = match self.password {
-            None => (0, Stage::Request),
-            Some(_) => (2, Stage::Password),
-        };
-        self.stage = next;
-        let has_it = methods.contains(&wanted);
-        Some(if has_it { Step::Say(vec![5, wanted]) } else { Step::Refuse(vec![5, 0xff]) })
+        self.stage = Stage::Password;
+        let has_it = methods.contains(&BY_PASSWORD);
+        Some(if has_it { Step::Say(vec![5, BY_PASSWORD]) } else { Step::Refuse(vec![5, 0xff]) })
     }
 
     /// RFC 1929 §2: version, user and password, each with its length.
@@ -112,15 +111,12 @@ impl Front {
         let len = usize::from(*self.buffer.get(2 + user_len)?);
         let user = self.buffer.get(2..2 + user_len)?;
         let password = self.buffer.get(3 + user_len..3 + user_len + len)?;
-        let is_right = user == USER.as_bytes() && self.is_password(password) && self.buffer[0] == 1;
+        // How long it takes says nothing of where it differs.
+        let is_password = is_same(password, self.password.as_bytes());
+        let is_right = user == USER.as_bytes() && is_password && self.buffer[0] == 1;
         self.buffer.drain(..3 + user_len + len);
         self.stage = Stage::Request;
         Some(if is_right { Step::Say(vec![1, 0]) } else { Step::Refuse(vec![1, 1]) })
-    }
-
-    /// How long it takes says nothing of where it differs.
-    fn is_password(&self, given: &[u8]) -> bool {
-        self.password.as_ref().is_none_or(|password| is_same(given, password.as_bytes()))
     }
 
     /// RFC 1928 §4: version, command, a zero, the kind of address, address, port.
@@ -165,7 +161,7 @@ impl Front {
         let Some(target) = asked else {
             return Some(Step::Refuse(Dialect::Http.refused(Refusal::Senseless)));
         };
-        if !lines.any(|line| self.is_authorized(line)) && self.password.is_some() {
+        if !lines.any(|line| self.is_authorized(line)) {
             return Some(Step::Refuse(Dialect::Http.refused(Refusal::Stranger)));
         }
         let rest = self.buffer.split_off(end + 4);
@@ -175,13 +171,10 @@ impl Front {
     /// `Proxy-Authorization: Basic …` (RFC 7617 §2).
     fn is_authorized(&self, line: &str) -> bool {
         let Some((name, value)) = line.split_once(':') else { return false };
-        let (Some(password), true) = (&self.password, name.eq_ignore_ascii_case("proxy-authorization"))
-        else {
-            return false;
-        };
         let mut words = value.split_ascii_whitespace();
-        let is_basic = words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("basic"));
-        let expected = STANDARD.encode(format!("{USER}:{password}"));
+        let is_basic = name.eq_ignore_ascii_case("proxy-authorization")
+            && words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("basic"));
+        let expected = credentials(&self.password);
         is_basic && words.next().is_some_and(|given| is_same(given.as_bytes(), expected.as_bytes()))
     }
 }
@@ -212,6 +205,23 @@ impl Dialect {
     }
 }
 
+/// The password of an end, and where it is, of its URL.
+pub(super) fn end_at(url: &str) -> Option<(&str, SocketAddr)> {
+    let (password, at) = url.strip_prefix("http://")?.split_once(':')?.1.split_once('@')?;
+    Some((password, at.parse().ok()?))
+}
+
+/// What a program says that wants to be connected by HTTP.
+pub(super) fn request(target: &Target, password: &str) -> String {
+    let credentials = credentials(password);
+    format!("CONNECT {target} HTTP/1.1\r\nProxy-Authorization: Basic {credentials}\r\n\r\n")
+}
+
+/// RFC 7617 §2.
+fn credentials(password: &str) -> String {
+    STANDARD.encode(format!("{USER}:{password}"))
+}
+
 /// `host:port`, an IPv6 address in brackets.
 pub(super) fn target(authority: &str) -> Option<Target> {
     let (host, port) = authority.rsplit_once(':')?;
@@ -229,8 +239,8 @@ mod tests {
     use super::*;
 
     /// What comes of octets that come one by one: all that is said, and the last step.
-    fn told(password: Option<&str>, octets: &[u8]) -> (Vec<u8>, Step) {
-        let mut front = Front::new(password.map(str::to_owned));
+    fn told(password: &str, octets: &[u8]) -> (Vec<u8>, Step) {
+        let mut front = Front::new(password.to_owned());
         let mut said = Vec::new();
         for (at, &octet) in octets.iter().enumerate() {
             front.push(&[octet]);
@@ -254,13 +264,13 @@ mod tests {
 
     #[test]
     fn socks_asks_by_name_and_address() {
-        let greeting = [5, 2, 0, 2];
+        let greeting = b"\x05\x02\x00\x02\x01\x08handfast\x02pw";
         let name = [&greeting[..], &[5, 1, 0, 3, 4], b"a.io", &[0, 22], b"SSH-"].concat();
-        assert_eq!(told(None, &name), (vec![5, 0], asks("a.io", 22, Dialect::Socks, b"SSH-")));
+        assert_eq!(told("pw", &name), (vec![5, 2, 1, 0], asks("a.io", 22, Dialect::Socks, b"SSH-")));
         let four = [&greeting[..], &[5, 1, 0, 1, 192, 0, 2, 5, 1, 187]].concat();
-        assert_eq!(told(None, &four).1, asks("192.0.2.5", 443, Dialect::Socks, b""));
+        assert_eq!(told("pw", &four).1, asks("192.0.2.5", 443, Dialect::Socks, b""));
         let six = [&greeting[..], &[5, 1, 0, 4], &[0; 15], &[1, 0, 80]].concat();
-        assert_eq!(told(None, &six).1, asks("::1", 80, Dialect::Socks, b""));
+        assert_eq!(told("pw", &six).1, asks("::1", 80, Dialect::Socks, b""));
     }
 
     #[test]
@@ -275,17 +285,17 @@ mod tests {
             ]
             .concat()
         };
-        assert_eq!(told(Some("se"), &of(b"se")), (vec![5, 2, 1, 0], asks("1.2.3.4", 9, Dialect::Socks, b"")));
+        assert_eq!(told("se", &of(b"se")), (vec![5, 2, 1, 0], asks("1.2.3.4", 9, Dialect::Socks, b"")));
         for wrong in [&b"sE"[..], b"s", b"", b"see"] {
-            assert_eq!(told(Some("se"), &of(wrong)), (vec![5, 2], Step::Refuse(vec![1, 1])), "{wrong:?}");
+            assert_eq!(told("se", &of(wrong)), (vec![5, 2], Step::Refuse(vec![1, 1])), "{wrong:?}");
         }
-        assert_eq!(told(Some("se"), &[5, 1, 0]).1, Step::Refuse(vec![5, 0xff]), "it knows no password");
+        assert_eq!(told("se", &[5, 1, 0]).1, Step::Refuse(vec![5, 0xff]), "it knows no password");
     }
 
     #[test]
     fn http_asks_with_its_password() {
         let head = "CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: x\r\n";
-        let ask = |field: &str| told(Some("pw"), format!("{head}{field}\r\n\x16rest").as_bytes()).1;
+        let ask = |field: &str| told("pw", format!("{head}{field}\r\n\x16rest").as_bytes()).1;
         let right = "Proxy-authorization: basic aGFuZGZhc3Q6cHc=\r\n";
         assert_eq!(ask(right), asks("2001:db8::1", 443, Dialect::Http, b"\x16rest"));
         for wrong in [
@@ -296,6 +306,15 @@ mod tests {
             let Step::Refuse(said) = ask(wrong) else { panic!("{wrong}") };
             assert!(said.starts_with(b"HTTP/1.1 407"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_a_program_asks_is_understood() {
+        assert_eq!(end_at("http://handfast:pw@127.0.0.1:9"), Some(("pw", ([127, 0, 0, 1], 9).into())));
+        assert_eq!(end_at("/run/user/1/handfast/7.session"), None);
+        let target = Target::new("a.io", 22).unwrap();
+        let said = [request(&target, "pw").as_bytes(), b"SSH-"].concat();
+        assert_eq!(told("pw", &said).1, Step::Asks(target, Dialect::Http, b"SSH-".to_vec()));
     }
 
     #[test]
@@ -310,7 +329,7 @@ mod tests {
             b"\x05\x01\x00\x05\x01\x00\x01\x01\x02\x03\x04\x00\x00",
             &vec![b'x'; LONGEST + 1],
         ] {
-            assert!(matches!(told(None, wrong).1, Step::Refuse(_)), "{wrong:?}");
+            assert!(matches!(told("pw", wrong).1, Step::Refuse(_)), "{wrong:?}");
         }
     }
 
@@ -318,13 +337,11 @@ mod tests {
         #[test]
         fn any_octets_are_survived(first in proptest::prop_oneof!["\x05", "CONNECT ", "[a-z]"],
                                    rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600),
-                                   password in proptest::option::of("[a-z]{1,4}")) {
+                                   password in "[a-z]{1,4}") {
             let octets = [first.as_bytes(), &rest].concat();
-            let (_, last) = told(password.as_deref(), &octets);
+            let (_, last) = told(&password, &octets);
             // Nobody gets further without the password.
-            if password.is_some() {
-                proptest::prop_assert!(!matches!(last, Step::Asks(..)));
-            }
+            proptest::prop_assert!(!matches!(last, Step::Asks(..)));
         }
     }
 }

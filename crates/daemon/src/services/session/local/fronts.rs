@@ -1,15 +1,12 @@
-//! The sockets at which programs ask for connections.
+//! The port at which programs ask for connections.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 
 use handfast_core::{Duration, Instant};
-use handfast_io::line_socket::SocketFile;
-use handfast_io::net::{TcpListener, UnixListener};
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection, peer_user};
-use nix::unistd::Uid;
+use handfast_io::net::TcpListener;
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection};
 use tracing::warn;
 
 use super::super::carrier::Plug;
@@ -27,32 +24,32 @@ struct Asking {
     by: Instant,
 }
 
-/// The listeners, and who has connected.
+/// The listener, and who has connected.
 pub(super) struct Fronts {
-    unix: UnixListener,
-    unix_id: SourceId,
-    _file: SocketFile,
-    tcp: TcpListener,
-    tcp_id: SourceId,
+    listener: TcpListener,
+    id: SourceId,
     password: String,
     asking: BTreeMap<SourceId, Asking>,
 }
 
 impl Fronts {
-    pub(super) fn listen(path: &Path, password: String, io: &mut EventLoop) -> io::Result<Self> {
-        let (mut unix, file) = SocketFile::listen(path)?;
-        let mut tcp = TcpListener::bind(([127, 0, 0, 1], 0).into())?;
-        let unix_id = io.add(&mut unix, Interest::READABLE)?;
-        let tcp_id = io.add(&mut tcp, Interest::READABLE)?;
-        Ok(Self { unix, unix_id, _file: file, tcp, tcp_id, password, asking: BTreeMap::new() })
+    pub(super) fn listen(password: String, io: &mut EventLoop) -> io::Result<Self> {
+        let mut listener = TcpListener::bind(([127, 0, 0, 1], 0).into())?;
+        let id = io.add(&mut listener, Interest::READABLE)?;
+        Ok(Self { listener, id, password, asking: BTreeMap::new() })
     }
 
-    pub(super) fn tcp_address(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
+    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
     }
 
     pub(super) fn has(&self, id: SourceId) -> bool {
-        id == self.unix_id || id == self.tcp_id || self.asking.contains_key(&id)
+        self.is_listener(id) || self.asking.contains_key(&id)
+    }
+
+    /// Whether a number is the listener's: somebody has connected.
+    pub(super) fn is_listener(&self, id: SourceId) -> bool {
+        id == self.id
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -64,13 +61,7 @@ impl Fronts {
     }
 
     /// Reads once; a program that has said what it wants.
-    pub(super) fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> (Option<Client>, ReadOutcome) {
-        if id == self.unix_id || id == self.tcp_id {
-            if let Err(error) = self.accept(io, id) {
-                warn!(%error, "no program can be taken");
-            }
-            return (None, ReadOutcome::Nothing);
-        }
+    pub(super) fn on_readable(&mut self, id: SourceId) -> (Option<Client>, ReadOutcome) {
         let Some(asking) = self.asking.get_mut(&id) else { return (None, ReadOutcome::Nothing) };
         let mut chunk = [0; 4096];
         match asking.plug.read(&mut chunk) {
@@ -87,33 +78,25 @@ impl Fronts {
         (None, ReadOutcome::Nothing)
     }
 
-    fn accept(&mut self, io: &mut EventLoop, id: SourceId) -> io::Result<()> {
+    /// Takes who has connected. False: it failed, as where there are no descriptors left, and is to be tried later.
+    pub(super) fn accept(&mut self, io: &mut EventLoop) -> bool {
         loop {
-            let (mut plug, password) = if id == self.tcp_id {
-                let Some((stream, _)) = next_connection(&self.tcp)? else { return Ok(()) };
-                // It may fail on no connection of TCP.
-                let _ = stream.set_nodelay(true);
-                (Plug::Tcp(stream), Some(self.password.clone()))
-            } else {
-                let stream = match self.unix.accept() {
-                    Ok((stream, _)) => stream,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(error) => return Err(error),
-                };
-                // The file's mode keeps others out; root may be anybody.
-                let user = peer_user(&stream)?;
-                if user != Uid::effective().as_raw() && user != 0 {
-                    continue;
+            match next_connection(&self.listener) {
+                Ok(None) => return true,
+                Ok(Some(_)) if self.asking.len() >= MOST => {}
+                Ok(Some((stream, _))) => {
+                    // It may fail on no connection of TCP.
+                    let _ = stream.set_nodelay(true);
+                    let mut plug = Plug::Tcp(stream);
+                    let Ok(id) = plug.add_to(io) else { continue };
+                    let (front, by) = (Front::new(self.password.clone()), Clock::SYSTEM.now() + WITHIN);
+                    self.asking.insert(id, Asking { plug, front, by });
                 }
-                (Plug::Unix(stream), None)
-            };
-            if self.asking.len() >= MOST {
-                continue;
+                Err(error) => {
+                    warn!(%error, "no program can be taken");
+                    return false;
+                }
             }
-            let id = plug.add_to(io)?;
-            let by = Clock::SYSTEM.now() + WITHIN;
-            self.asking.insert(id, Asking { plug, front: Front::new(password), by });
         }
     }
 

@@ -4,6 +4,7 @@ mod catcher;
 mod child;
 mod client;
 mod commands;
+mod failures;
 mod front;
 mod fronts;
 mod peers;
@@ -19,10 +20,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 
 use handfast_assist::iosl::end::{Config, Identity};
+use handfast_assist::iosl::frame::Target;
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::secure::{Allowed, Keys};
 use handfast_core::Instant;
-use handfast_io::{Clock, Connects, EventLoop, RouteNews, SourceId, source_towards};
+use handfast_io::netlink::LinkChanges;
+use handfast_io::{Clock, Connects, EventLoop, SourceId, Timers, source_towards};
 use tracing::info;
 
 use super::carrier::Carrier;
@@ -39,12 +42,13 @@ pub(super) use places::Places;
 use resolver::Resolver;
 use straight::Straight;
 
-/// Where the programs' own sockets are: what `session connect` looks for.
-const SOCKET_VARIABLE: &str = "HANDFAST_SESSION";
+/// Where the end of a program is, as a URL with its password: what `session connect` looks for.
+const END_VARIABLE: &str = "HANDFAST_SESSION";
 
 /// A program that waits until it is known whether there is a peer, and whether it leads to the target.
 struct Waiting {
     client: Client,
+    since: Instant,
     by: Instant,
     /// The peer has answered.
     is_opened: bool,
@@ -53,8 +57,36 @@ struct Waiting {
 /// What a session is for.
 struct Purpose {
     peer: Peer,
+    target: Target,
+    aim: Aim,
+}
+
+/// Who wants a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    Program,
     /// It only asks which key the peer has.
-    is_question: bool,
+    Key,
+    /// Its program has gone without it: should the peer answer late, the next one has it.
+    Later,
+}
+
+/// What has a deadline here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Carrier,
+    Straight,
+    /// Programs that wait for a peer.
+    Waiting,
+    /// Programs that have not said what they want.
+    Asking,
+    /// Programs that could not be taken.
+    Accept,
+    Questions,
+    /// What has changed in this machine's network.
+    Routes,
+    /// It may be over.
+    End,
 }
 
 /// The running end.
@@ -72,11 +104,11 @@ pub(super) struct Local {
     purposes: BTreeMap<Socket, Purpose>,
     /// A peer that was asked, and by which address of this machine.
     source: Option<(SocketAddr, Option<IpAddr>)>,
-    routes: RouteNews,
+    routes: LinkChanges,
     routes_id: SourceId,
-    /// When it looks at what has changed.
-    look_at: Option<Instant>,
-    questions_again: Option<Instant>,
+    timers: Timers<Due>,
+    /// The terminal is gone.
+    is_hung_up: bool,
     /// It ends by then.
     end_by: Option<Instant>,
     child: Option<Child>,
@@ -100,10 +132,11 @@ impl Local {
         let system = |error: std::io::Error| format!("error: {error}");
         // Nobody dials this end.
         let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
+        places.clear()?;
         let control = places.sockets()?.join(format!("{}.control", std::process::id()));
         let questions = Questions::listen(&control, io)
             .map_err(|error| format!("error: socket {}: {error}", control.display()))?;
-        let routes = RouteNews::new().map_err(system)?;
+        let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
             carrier: Carrier::new(identity, config),
@@ -119,8 +152,8 @@ impl Local {
             source: None,
             routes,
             routes_id,
-            look_at: None,
-            questions_again: None,
+            timers: Timers::default(),
+            is_hung_up: false,
             end_by: None,
             child: None,
             catcher: None,
@@ -130,12 +163,11 @@ impl Local {
     }
 
     /// Listens for programs: what a program has in its environment for that.
-    fn listen(&mut self, places: &Places, io: &mut EventLoop) -> Result<Vec<(&'static str, String)>, String> {
-        let path = places.sockets()?.join(format!("{}.session", std::process::id()));
-        let wrong = |error: std::io::Error| format!("error: socket {}: {error}", path.display());
+    fn listen(&mut self, io: &mut EventLoop) -> Result<Vec<(&'static str, String)>, String> {
+        let wrong = |error: std::io::Error| format!("error: a port of 127.0.0.1: {error}");
         let password = keys::password()?;
-        let fronts = Fronts::listen(&path, password.clone(), io).map_err(wrong)?;
-        let at = fronts.tcp_address().map_err(wrong)?;
+        let fronts = Fronts::listen(password.clone(), io).map_err(wrong)?;
+        let at = fronts.address().map_err(wrong)?;
         self.fronts = Some(fronts);
         let user = front::USER;
         let socks = format!("socks5h://{user}:{password}@{at}");
@@ -143,7 +175,7 @@ impl Local {
         let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
         let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
         Ok(vec![
-            (SOCKET_VARIABLE, path.display().to_string()),
+            (END_VARIABLE, http.clone()),
             ("ALL_PROXY", socks.clone()),
             ("all_proxy", socks),
             ("HTTPS_PROXY", http.clone()),
@@ -157,9 +189,10 @@ impl Local {
     fn start(&mut self, command: &mut Command, all: bool, io: &mut EventLoop) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let wrong = |error: std::io::Error| format!("error: {name}: {error}");
+        Child::hear_of_ends().map_err(wrong)?;
         let child = if all {
             let (child, connects) = Connects::of(command).map_err(wrong)?;
-            self.catcher = Some(Catcher::new(connects, io).map_err(wrong)?);
+            self.catcher = Some(Catcher::new(connects, self.peers.policy(), io).map_err(wrong)?);
             child
         } else {
             command.spawn().map_err(wrong)?
@@ -181,7 +214,7 @@ impl Local {
             self.source = None;
             self.peers.probes().on_network_change();
         }
-        let migrating = self.carrier.on_route_news();
+        let migrating = self.carrier.on_routes_changed();
         if migrating > 0 {
             info!(sessions = migrating, "addresses have changed: sessions migrate");
         }

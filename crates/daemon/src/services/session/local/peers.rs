@@ -131,7 +131,9 @@ impl Peers {
 
     /// The peer leads to a target, or does not.
     pub(super) fn leads(&mut self, target: &Target, does: bool) {
-        let set = if does { &mut self.led } else { &mut self.not_led };
+        let (set, other) =
+            if does { (&mut self.led, &mut self.not_led) } else { (&mut self.not_led, &mut self.led) };
+        other.remove(target);
         if set.len() < MOST_TARGETS {
             set.insert(target.clone());
         }

@@ -1,54 +1,108 @@
 //! Standard input and output as a program's connection: threads copy, since a terminal, a pipe and a file wait differently.
 
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 
-/// The thread that writes to standard output.
-pub(super) struct Pipes(JoinHandle<()>);
+use nix::unistd::dup2_stdout;
+
+/// A connection of which each direction ends by itself.
+pub(super) trait Duplex: Read + Write + Send + Sized + 'static {
+    fn double(&self) -> io::Result<Self>;
+    fn end(&self, which: Shutdown) -> io::Result<()>;
+}
+
+impl Duplex for UnixStream {
+    fn double(&self) -> io::Result<Self> {
+        self.try_clone()
+    }
+
+    fn end(&self, which: Shutdown) -> io::Result<()> {
+        self.shutdown(which)
+    }
+}
+
+impl Duplex for TcpStream {
+    fn double(&self) -> io::Result<Self> {
+        self.try_clone()
+    }
+
+    fn end(&self, which: Shutdown) -> io::Result<()> {
+        self.shutdown(which)
+    }
+}
+
+/// Which side of a copy has broken.
+enum Broken {
+    From(io::Error),
+    To,
+}
+
+/// The threads, of which each copies one direction.
+pub(super) struct Pipes {
+    input: JoinHandle<()>,
+    /// Whether all that came was taken, or what has broken.
+    output: JoinHandle<io::Result<bool>>,
+}
 
 impl Pipes {
-    /// Copies between this process's pipes and `stream`.
-    pub(super) fn start(stream: UnixStream) -> io::Result<Self> {
-        let (mut to, mut from) = (stream.try_clone()?, stream);
-        Builder::new().name("stdin".to_owned()).spawn(move || {
-            copy(&mut io::stdin().lock(), &mut to);
+    /// Copies between this process's pipes and `stream`. Where one direction has ended the other one goes on.
+    pub(super) fn start(stream: impl Duplex) -> io::Result<Self> {
+        let (mut to, mut from) = (stream.double()?, stream);
+        let input = Builder::new().name("stdin".to_owned()).spawn(move || {
+            // A server that takes no more says so by the other direction, if at all.
+            let _ = copy(&mut io::stdin().lock(), &mut to);
             // Nobody reads any more where this fails.
-            let _ = to.shutdown(Shutdown::Write);
+            let _ = to.end(Shutdown::Write);
         })?;
-        let out = Builder::new().name("stdout".to_owned()).spawn(move || {
-            copy(&mut from, &mut io::stdout().lock());
-            let _ = from.shutdown(Shutdown::Both);
+        let output = Builder::new().name("stdout".to_owned()).spawn(move || {
+            let copied = copy(&mut from, &mut io::stdout().lock());
+            if copied.is_err() {
+                let _ = from.end(Shutdown::Both);
+            }
+            // Whoever reads it learns of the end, though input may still come.
+            let nowhere = OpenOptions::new().write(true).open("/dev/null");
+            let _ = nowhere.and_then(|nowhere| Ok(dup2_stdout(nowhere)?));
+            match copied {
+                Ok(()) => Ok(true),
+                Err(Broken::To) => Ok(false),
+                Err(Broken::From(error)) => Err(error),
+            }
         })?;
-        Ok(Self(out))
+        Ok(Self { input, output })
     }
 
     /// Whether all that came is written.
     pub(super) fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.output.is_finished()
     }
 
-    /// Waits for that.
-    pub(super) fn wait(self) {
-        // It does not panic.
-        let _ = self.0.join();
+    /// Waits for the end of both directions: whether the connection has broken. Where it has, or nobody takes what comes, input is
+    /// waited for no longer.
+    pub(super) fn wait(self) -> io::Result<()> {
+        // They do not panic.
+        if let Ok(taken) = self.output.join()
+            && taken?
+        {
+            let _ = self.input.join();
+        }
+        Ok(())
     }
 }
 
 /// Until either end is closed. What has come goes on at once: a shell waits for each letter.
-fn copy(from: &mut impl Read, to: &mut impl Write) {
+fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Broken> {
     let mut chunk = vec![0; 64 << 10];
     loop {
         match from.read(&mut chunk) {
-            Ok(0) => return,
+            Ok(0) => return Ok(()),
             Ok(read) => {
-                if to.write_all(&chunk[..read]).and_then(|()| to.flush()).is_err() {
-                    return;
-                }
+                to.write_all(&chunk[..read]).and_then(|()| to.flush()).map_err(|_| Broken::To)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
+            Err(error) => return Err(Broken::From(error)),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Where a user's ends have their sockets and files: folders that only the user may enter.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
@@ -53,6 +55,17 @@ impl Places {
             ));
         }
         Ok(&self.runtime)
+    }
+
+    /// Removes sockets at which nobody listens any more: their ends were killed.
+    pub(super) fn clear(&self) -> Result<(), String> {
+        for socket in self.controls()? {
+            if UnixStream::connect(&socket).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+                // Another end may have been faster.
+                let _ = fs::remove_file(&socket);
+            }
+        }
+        Ok(())
     }
 
     /// The sockets at which this user's ends take commands.

@@ -18,10 +18,12 @@ use super::catcher::Catcher;
 use super::client::{Client, Via};
 use super::front::{Dialect, Refusal};
 use super::peers::{Asked, Peer};
-use super::{Local, Purpose, Waiting};
+use super::{Aim, Local, Purpose, Waiting};
 
-/// So long a peer that has answered has to say that it does not lead to a target.
+/// So long at least a peer that has answered has to say that it does not lead to a target; a peer that is far away has longer.
 const REFUSED_WITHIN: Duration = Duration::from_millis(50);
+/// A session may have been waited for while there was no network.
+const REFUSED_WITHIN_MOST: Duration = Duration::from_secs(2);
 
 impl Local {
     /// A program wants to be connected.
@@ -38,7 +40,7 @@ impl Local {
         if self.resolver.ask(self.next_number, &client.target) {
             self.looked_up.insert(self.next_number, (client, is_straight));
         } else {
-            client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+            self.not_reached(client, "too many names are looked up at once");
         }
     }
 
@@ -47,8 +49,7 @@ impl Local {
         for (number, found) in self.resolver.answers() {
             let Some((client, is_straight)) = self.looked_up.remove(&number) else { continue };
             if found.is_empty() {
-                info!(target = %client.target, "the name has no address");
-                client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+                self.not_reached(client, "the name has no address");
                 continue;
             }
             match self.peers.of(&client.target, Some(&found)) {
@@ -90,7 +91,7 @@ impl Local {
             return self.go_straight(io, client, None);
         }
         warn!(target = %client.target, peer = peer.name, ?decision, "no connection: there is no peer");
-        self.has_failed = true;
+        self.fail(&format!("error: {}: no end of sessions answers there", peer.name));
         client.refuse(self.catcher.as_ref(), Refusal::Unreached);
     }
 
@@ -100,34 +101,29 @@ impl Local {
         let socket = match self.carrier.open(client.target.clone(), peer.addresses.clone(), key) {
             Ok(socket) => socket,
             Err(refused) => {
-                warn!(target = %client.target, ?refused, "no session");
-                return client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+                return self.not_reached(client, &format!("no session: {refused:?}"));
             }
         };
-        self.purposes.insert(socket, Purpose { peer, is_question: false });
+        let target = client.target.clone();
+        self.purposes.insert(socket, Purpose { peer, target, aim: Aim::Program });
+        let since = Self::now();
         match by {
-            Some(by) => drop(self.waiting.insert(socket, Waiting { client, by, is_opened: false })),
+            Some(by) => drop(self.waiting.insert(socket, Waiting { client, since, by, is_opened: false })),
             None => self.attach(io, socket, client),
         }
     }
 
     fn attach(&mut self, io: &mut EventLoop, socket: Socket, client: Client) {
-        let Client { via, dialect, rest, .. } = client;
+        let Client { via, dialect, rest, target } = client;
         let caught = match (via, &self.catcher) {
             (Via::Plug(plug, id), _) => Ok((plug, id)),
-            (Via::Call(attempt), Some(catcher)) => match catcher.catch(&attempt) {
-                Ok(plug) => Ok((plug, None)),
-                Err(error) => {
-                    catcher.let_go(&attempt);
-                    Err(error)
-                }
-            },
+            (Via::Call(attempt), Some(catcher)) => catcher.catch(&attempt).map(|plug| (plug, None)),
             (Via::Call(_), None) => return,
         };
         let attached = caught.and_then(|plug| self.carrier.attach(io, socket, plug, dialect.granted(), rest));
         if let Err(error) = attached {
-            warn!(%error, "program not taken");
-            self.carrier.reset(socket, Reason::Aborted);
+            self.give_up(socket);
+            self.target_failed(&target, &format!("program not taken: {error}"));
         }
     }
 
@@ -147,20 +143,21 @@ impl Local {
     pub(super) fn hear(&mut self, io: &mut EventLoop) {
         loop {
             self.carrier.drive(io);
-            let Some(news) = self.carrier.next_news() else { return };
+            let Some(news) = self.carrier.next_news() else { break };
             match news {
                 News::Opened(socket) => self.on_opened(io, socket),
                 News::Resumed(socket, away) => {
                     let target = self.target_of(socket);
                     info!(target, away_ms = away.as_millis(), "session goes on by another path");
                 }
-                News::Done(socket) => drop(self.purposes.remove(&socket)),
+                News::Done(socket) | News::Aborted(socket) => drop(self.purposes.remove(&socket)),
                 News::Unreached(socket, why, was_connected) => {
                     self.on_unreached(io, socket, why, was_connected);
                 }
                 News::Failed(socket, reason) => self.on_failed(io, socket, reason),
             }
         }
+        self.on_straight();
     }
 
     fn target_of(&self, socket: Socket) -> Option<String> {
@@ -168,11 +165,11 @@ impl Local {
     }
 
     fn on_opened(&mut self, io: &mut EventLoop, socket: Socket) {
-        let Some(Purpose { peer, is_question }) = self.purposes.get(&socket) else { return };
-        let (peer, is_question) = (peer.clone(), *is_question);
+        let Some(Purpose { peer, aim, .. }) = self.purposes.get(&socket) else { return };
+        let (peer, aim) = (peer.clone(), *aim);
         let Some((target, Some(key))) = self.carrier.target(socket) else { return };
-        if is_question {
-            self.carrier.reset(socket, Reason::Aborted);
+        if aim == Aim::Key {
+            self.give_up(socket);
             return self.on_key(&peer, &key);
         }
         self.peers.learn(&peer, key);
@@ -181,12 +178,13 @@ impl Local {
         let has_to_ask = self.peers.has_to_ask(&target);
         match self.waiting.remove(&socket) {
             Some(waiting) if has_to_ask => {
-                let by = Self::now() + REFUSED_WITHIN;
+                let now = Self::now();
+                let by = now + refused_within(now.since(waiting.since));
                 self.waiting.insert(socket, Waiting { by, is_opened: true, ..waiting });
             }
             Some(Waiting { client, .. }) => self.attach(io, socket, client),
             // Its program went straight meanwhile: the next one has a peer.
-            None if !self.carrier.is_attached(socket) => self.carrier.reset(socket, Reason::Aborted),
+            None if !self.carrier.is_attached(socket) => self.give_up(socket),
             None => {}
         }
     }
@@ -194,7 +192,9 @@ impl Local {
     /// A connection to the peer has not come about.
     fn on_unreached(&mut self, io: &mut EventLoop, socket: Socket, why: ErrorKind, was_connected: bool) {
         let is_opened = self.carrier.end().session(socket).is_none_or(Session::is_opened);
-        let Some(Purpose { peer, is_question: false }) = self.purposes.get(&socket) else { return };
+        let Some(Purpose { peer, aim: Aim::Program | Aim::Later, .. }) = self.purposes.get(&socket) else {
+            return;
+        };
         // In between is a network that is away, which says nothing of the peer.
         if is_opened || !(was_connected || why == ErrorKind::ConnectionRefused) {
             return;
@@ -206,19 +206,19 @@ impl Local {
         }
         let decision = self.peers.probes().on_refused(Self::now(), peer.server());
         if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
-            self.carrier.reset(socket, Reason::Aborted);
+            self.give_up(socket);
             self.without(io, client, &peer, decision);
         }
     }
 
     /// Asks a peer which key it has, with a target that is nowhere (RFC 6761 §6.4).
     fn ask_for_key(&mut self, peer: Peer) {
-        let is_asked = self.purposes.values().any(|purpose| purpose.is_question && purpose.peer == peer);
+        let is_asked = self.purposes.values().any(|purpose| purpose.aim == Aim::Key && purpose.peer == peer);
         let nowhere = Target::new("key.invalid", 1);
         if let Some(target) = nowhere.filter(|_| !is_asked)
-            && let Ok(socket) = self.carrier.open(target, peer.addresses.clone(), None)
+            && let Ok(socket) = self.carrier.open(target.clone(), peer.addresses.clone(), None)
         {
-            self.purposes.insert(socket, Purpose { peer, is_question: true });
+            self.purposes.insert(socket, Purpose { peer, target, aim: Aim::Key });
         }
     }
 
@@ -227,50 +227,48 @@ impl Local {
         if self.peers.key_of(peer) == Some(*key) {
             return;
         }
-        say(&self.peers.about_change(peer, key));
         warn!(peer = peer.name, key = name_of(key), "the peer shows another key than before");
-        let of_peer = |(socket, purpose): (&Socket, &Purpose)| (purpose.peer == *peer).then_some(*socket);
+        self.fail(&self.peers.about_change(peer, key));
+        // One that was open goes on as soon as the peer is there again: who answers in its place ends nothing.
+        let is_new = |socket| self.carrier.end().session(socket).is_some_and(|session| !session.is_opened());
+        let of_peer = |(&socket, purpose): (&Socket, &Purpose)| {
+            (purpose.peer == *peer && is_new(socket)).then_some(socket)
+        };
         let all: Vec<_> = self.purposes.iter().filter_map(of_peer).collect();
         for socket in all {
-            self.carrier.reset(socket, Reason::Forbidden);
+            self.give_up(socket);
             // Not straight either: somebody may want just that.
             if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
                 client.refuse(self.catcher.as_ref(), Refusal::Unreached);
             }
         }
-        self.has_failed = true;
     }
 
     fn on_failed(&mut self, io: &mut EventLoop, socket: Socket, reason: Reason) {
-        let Some(Purpose { peer, is_question }) = self.purposes.remove(&socket) else { return };
-        if is_question || reason == Reason::Aborted {
-            return;
-        }
-        let waiting = self.waiting.remove(&socket);
-        let target = waiting.as_ref().map(|waiting| waiting.client.target.to_string());
-        info!(target, peer = peer.name, %reason, "session failed");
-        match (reason, waiting) {
-            (Reason::TargetRefused, Some(Waiting { client, .. }))
-                if self.peers.policy() == Policy::Prefer =>
-            {
-                info!(target = %client.target, peer = peer.name, "straight: the peer does not lead there");
-                self.peers.leads(&client.target, false);
-                return self.go_straight(io, client, None);
-            }
-            (reason, waiting) => {
-                let (peer, own) = (&peer.name, name_of(&self.carrier.end().public_key()));
-                say(&match reason {
-                    Reason::Forbidden => format!(
-                        "error: {peer} takes no sessions of this key; add to `clients` in its configuration:\n{own}"
-                    ),
-                    reason => format!("error: {peer}: {reason}"),
-                });
-                if let Some(Waiting { client, .. }) = waiting {
-                    client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+        let client = self.waiting.remove(&socket).map(|waiting| waiting.client);
+        let purpose = self.purposes.remove(&socket).filter(|purpose| purpose.aim == Aim::Program);
+        // No failure, where this end has wanted it so.
+        if let Some(Purpose { peer, target, .. }) = purpose {
+            info!(%target, peer = peer.name, %reason, "session failed");
+            if reason == Reason::TargetRefused && self.peers.policy() == Policy::Prefer {
+                self.peers.leads(&target, false);
+                if let Some(client) = client {
+                    info!(%target, peer = peer.name, "straight: the peer does not lead there");
+                    return self.go_straight(io, client, None);
                 }
             }
+            self.session_failed(&peer, &target, reason);
         }
-        self.has_failed = true;
+        // Whoever waits in connect(2) has to have an answer.
+        if let Some(client) = client {
+            client.refuse(self.catcher.as_ref(), Refusal::Unreached);
+        }
+    }
+
+    /// Ends a session that nobody here wants any more: how it ends is nobody's failure.
+    pub(super) fn give_up(&mut self, socket: Socket) {
+        self.purposes.remove(&socket);
+        self.carrier.reset(socket, Reason::Aborted);
     }
 
     /// Programs have waited for long enough.
@@ -290,13 +288,24 @@ impl Local {
                 continue;
             }
             match self.peers.probes().on_timer(now, peer.server()) {
+                // Another session with this peer has opened; whether it leads to this target is not known yet.
+                Decision::Session { by: None }
+                    if self.peers.has_to_ask(&waiting.client.target)
+                        && waiting.since + REFUSED_WITHIN_MOST > now =>
+                {
+                    waiting.by = waiting.since + REFUSED_WITHIN_MOST;
+                    self.waiting.insert(socket, waiting);
+                }
                 Decision::Session { by: None } => self.attach(io, socket, waiting.client),
                 Decision::Probe(by) | Decision::Session { by: Some(by) } if by > now => {
                     waiting.by = by;
                     self.waiting.insert(socket, waiting);
                 }
                 // The session stays: if the peer answers late, the next program has it without asking.
-                decision => self.without(io, waiting.client, &peer, decision),
+                decision => {
+                    self.purposes.entry(socket).and_modify(|purpose| purpose.aim = Aim::Later);
+                    self.without(io, waiting.client, &peer, decision);
+                }
             }
         }
     }
@@ -307,9 +316,7 @@ impl Local {
     }
 }
 
-/// To the user, whatever is logged.
-fn say(message: &str) {
-    use std::io::Write;
-    // Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "handfastd: {message}");
+/// The peer's answer to a request takes a round trip of which opening, which has taken `opening`, has at least two.
+fn refused_within(opening: Duration) -> Duration {
+    (opening + opening).clamp(REFUSED_WITHIN, REFUSED_WITHIN_MOST)
 }

@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use handfast_assist::iosl::frame::Reason;
 use handfast_core::{Duration, Instant};
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use serde_json::{Value, json};
 
 use super::super::keys::name_of;
-use super::Local;
 use super::child::Child;
 use super::fronts::Fronts;
 use super::pipes::Pipes;
+use super::{Due, Local};
 use crate::process::Failure;
 use crate::services::Running;
 use crate::services::questions::{ACCEPT_AGAIN, Question};
@@ -47,8 +46,27 @@ impl Local {
         json!({"ok": true, "sessions": self.carrier.totals()[0]})
     }
 
+    fn accept(&mut self, io: &mut EventLoop) {
+        if self.fronts.as_mut().is_some_and(|fronts| !fronts.accept(io)) {
+            self.timers.set(Due::Accept, Some(Self::now() + ACCEPT_AGAIN));
+        }
+    }
+
+    fn accept_questions(&mut self, io: &mut EventLoop) {
+        if !self.questions.accept(io) {
+            self.timers.set(Due::Questions, Some(Self::now() + ACCEPT_AGAIN));
+        }
+    }
+
     fn is_running(&self) -> bool {
         self.child.as_ref().is_some_and(|child| !child.has_ended())
+    }
+
+    /// The program may go on without a terminal: what it has under way has its time from its end.
+    fn end_if_hung_up(&mut self) {
+        if self.is_hung_up && !self.is_running() {
+            self.end_by.get_or_insert(Self::now() + HANG_UP);
+        }
     }
 
     /// All is done but what standard output has not taken yet.
@@ -66,8 +84,10 @@ impl Running for Local {
         }
         if self.straight.has(id) {
             self.straight.on_ready(io, id);
+        } else if self.fronts.as_ref().is_some_and(|fronts| fronts.is_listener(id)) {
+            self.accept(io);
         } else if let Some(fronts) = self.fronts.as_mut().filter(|fronts| fronts.has(id)) {
-            let (client, outcome) = fronts.on_readable(io, id);
+            let (client, outcome) = fronts.on_readable(id);
             if let Some(client) = client {
                 self.ask(io, client);
                 return ReadOutcome::Nothing;
@@ -78,15 +98,14 @@ impl Running for Local {
         } else if id == self.resolver.id() {
             self.on_answers(io);
         } else if id == self.routes_id {
-            if self.routes.take() {
-                self.look_at.get_or_insert(Self::now() + SETTLE);
-            }
+            // What it says comes in any order, and some is lost where much comes: the routes themselves are looked at.
+            let _ = self.routes.take();
+            self.timers.set_by(Due::Routes, Self::now() + SETTLE);
         } else if self.child.as_ref().is_some_and(|child| child.id() == id) {
             self.child.as_mut().map(Child::look);
+            self.end_if_hung_up();
         } else if self.questions.is_listener(id) {
-            if !self.questions.accept(io) {
-                self.questions_again = Some(Self::now() + ACCEPT_AGAIN);
-            }
+            self.accept_questions(io);
         } else if self.questions.has(id) {
             return self.read_question(io, id);
         }
@@ -109,32 +128,38 @@ impl Running for Local {
 
     fn deadline(&mut self) -> Option<Instant> {
         let pipes = (self.pipes.is_some() && self.is_over_but_for_pipes()).then(|| Self::now() + LOOK_AGAIN);
-        let fronts = self.fronts.as_ref().and_then(Fronts::deadline);
         let goes = self.carrier.idle_at().filter(|at| !self.is_running() && *at > Self::now());
-        let own = [self.look_at, self.questions_again, self.end_by, pipes, fronts];
-        let parts = [self.carrier.deadline(), self.straight.deadline(), self.waits_until(), goes];
-        own.into_iter().chain(parts).flatten().min()
+        let end = [self.end_by, pipes, goes].into_iter().flatten().min();
+        self.timers.set(Due::Carrier, self.carrier.deadline());
+        self.timers.set(Due::Straight, self.straight.deadline());
+        self.timers.set(Due::Waiting, self.waits_until());
+        self.timers.set(Due::Asking, self.fronts.as_ref().and_then(Fronts::deadline));
+        self.timers.set(Due::End, end);
+        self.timers.next()
     }
 
     fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
-        self.carrier.on_timer(now);
-        self.straight.on_timer(now);
-        self.on_waited(io, now);
-        if let Some(fronts) = &mut self.fronts {
-            fronts.on_timer(now);
-        }
-        if self.look_at.take_if(|at| *at <= now).is_some() {
-            self.look_at_routes();
-        }
-        if self.questions_again.take_if(|at| *at <= now).is_some() && !self.questions.accept(io) {
-            self.questions_again = Some(now + ACCEPT_AGAIN);
+        self.deadline();
+        while let Some(due) = self.timers.due(now) {
+            match due {
+                Due::Carrier => self.carrier.on_timer(now),
+                Due::Straight => self.straight.on_timer(io, now),
+                Due::Waiting => self.on_waited(io, now),
+                Due::Asking => self.fronts.iter_mut().for_each(|fronts| fronts.on_timer(now)),
+                Due::Accept => self.accept(io),
+                Due::Questions => self.accept_questions(io),
+                Due::Routes => self.look_at_routes(),
+                // Whoever runs this looks whether it is over.
+                Due::End => {}
+            }
         }
         self.hear(io);
     }
 
     /// The terminal is gone, or the ssh for which this is the way to its server.
     fn reload(&mut self) {
-        self.end_by.get_or_insert(Self::now() + HANG_UP);
+        self.is_hung_up = true;
+        self.end_if_hung_up();
     }
 
     fn status(&self) -> Value {
@@ -153,7 +178,7 @@ impl Running for Local {
     }
 
     fn is_over(&self) -> bool {
-        let is_late = !self.is_running() && self.end_by.is_some_and(|by| by <= Self::now());
+        let is_late = self.end_by.is_some_and(|by| by <= Self::now());
         is_late || self.is_over_but_for_pipes() && self.pipes.as_ref().is_none_or(Pipes::is_finished)
     }
 
@@ -179,7 +204,7 @@ impl Running for Local {
 
     fn stop(&mut self, io: &mut EventLoop, _: Instant) -> Result<(), Failure> {
         for socket in self.carrier.end().sessions().collect::<Vec<_>>() {
-            self.carrier.reset(socket, Reason::Aborted);
+            self.give_up(socket);
         }
         self.hear(io);
         Ok(())

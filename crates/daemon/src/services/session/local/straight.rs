@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 
+use handfast_assist::iosl::frame::Target;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, SourceId};
 
 use super::super::carrier::Plug;
 use super::client::{Client, Via};
-use super::front::Refusal;
 
 /// Connections at once.
 const MOST: usize = 1_000;
@@ -18,8 +18,24 @@ const MOST: usize = 1_000;
 const CHUNK: usize = 64 << 10;
 /// Turns of one connection before the others have theirs.
 const MOST_TURNS: usize = 16;
-/// A target that does not answer by then cannot be reached.
+/// A target that does not answer by then cannot be reached, whatever number of addresses it has.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+/// An address has so long at most before the next one is tried. The kernel has sent its SYN twice by then.
+const NEXT_AFTER: Duration = Duration::from_secs(3);
+
+/// A connection that has failed.
+pub(super) enum Failed {
+    /// The program has none, and waits for an answer.
+    Unreached(Client, String),
+    /// It has ended before its time, and not by the program.
+    Broken(Target, String),
+}
+
+/// Where a direction has broken: at the side from which it comes, or at the other one.
+struct Broken {
+    is_source: bool,
+    error: io::Error,
+}
 
 /// One direction.
 #[derive(Debug, Default)]
@@ -32,21 +48,21 @@ struct Lane {
 
 impl Lane {
     /// Moves what there is; whether there may be more.
-    fn pump(&mut self, from: &mut Plug, to: &mut Plug, chunk: &mut [u8]) -> io::Result<bool> {
+    fn pump(&mut self, from: &mut Plug, to: &mut Plug, chunk: &mut [u8]) -> Result<bool, Broken> {
         for _ in 0..MOST_TURNS {
             while self.sent < self.waiting.len() {
                 match to.write(&self.waiting[self.sent..]) {
                     Ok(written) => self.sent += written,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(Broken { is_source: false, error }),
                 }
             }
             self.waiting.clear();
             self.sent = 0;
             if self.has_ended {
                 if !std::mem::replace(&mut self.is_told, true) {
-                    to.finish()?;
+                    to.finish().map_err(|error| Broken { is_source: false, error })?;
                 }
                 return Ok(false);
             }
@@ -55,153 +71,244 @@ impl Lane {
                 Ok(read) => self.waiting.extend_from_slice(&chunk[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(Broken { is_source: true, error }),
             }
         }
         Ok(true)
     }
 }
 
+/// A connection that is not there yet.
+struct Connecting {
+    client: Client,
+    target: TcpStream,
+    /// That were not tried yet.
+    others: Vec<SocketAddr>,
+    /// When the next one is tried.
+    next_at: Instant,
+    by: Instant,
+}
+
+struct Open {
+    name: Target,
+    plugs: [Plug; 2],
+    ids: [SourceId; 2],
+    lanes: [Lane; 2],
+}
+
 enum Relay {
-    /// With the addresses that were not tried yet.
-    Connecting {
-        client: Client,
-        target: TcpStream,
-        others: Vec<SocketAddr>,
-        by: Instant,
-    },
-    Open {
-        plugs: [Plug; 2],
-        ids: [SourceId; 2],
-        lanes: [Lane; 2],
-    },
+    Connecting(Connecting),
+    Open(Open),
 }
 
 /// All of them.
 pub(super) struct Straight {
     relays: BTreeMap<u64, Relay>,
     owners: BTreeMap<SourceId, u64>,
+    failed: Vec<Failed>,
     next: u64,
     chunk: Vec<u8>,
 }
 
 impl Straight {
     pub(super) fn new() -> Self {
-        Self { relays: BTreeMap::new(), owners: BTreeMap::new(), next: 0, chunk: vec![0; CHUNK] }
+        let (relays, owners, failed) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Self { relays, owners, failed, next: 0, chunk: vec![0; CHUNK] }
     }
 
     pub(super) fn has(&self, id: SourceId) -> bool {
         self.owners.contains_key(&id)
     }
 
+    /// Whether nothing is under way, and nothing left to say.
     pub(super) fn is_empty(&self) -> bool {
-        self.relays.is_empty()
+        self.relays.is_empty() && self.failed.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
         self.relays.len()
     }
 
+    /// What has failed since the last time.
+    pub(super) fn take_failed(&mut self) -> Vec<Failed> {
+        std::mem::take(&mut self.failed)
+    }
+
     /// When [`Straight::on_timer`] has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let by = |relay: &Relay| match relay {
-            Relay::Connecting { by, .. } => Some(*by),
-            Relay::Open { .. } => None,
+            Relay::Connecting(connecting) => Some(connecting.next_at),
+            Relay::Open(_) => None,
         };
         self.relays.values().filter_map(by).min()
     }
 
     /// Connects a program to the first of these addresses that takes it.
-    pub(super) fn connect(&mut self, io: &mut EventLoop, client: Client, mut addresses: Vec<SocketAddr>) {
+    pub(super) fn connect(&mut self, io: &mut EventLoop, client: Client, addresses: Vec<SocketAddr>) {
         if self.relays.len() >= MOST {
-            return client.refuse(None, Refusal::Unreached);
+            let why = "too many connections go straight at once".to_owned();
+            return self.failed.push(Failed::Unreached(client, why));
         }
         let by = Clock::SYSTEM.now() + CONNECT_WITHIN;
-        while !addresses.is_empty() {
+        self.dial(io, client, addresses, by, "it has no address".to_owned());
+    }
+
+    /// `why`: what was wrong with the address before.
+    fn dial(
+        &mut self,
+        io: &mut EventLoop,
+        client: Client,
+        mut addresses: Vec<SocketAddr>,
+        by: Instant,
+        mut why: String,
+    ) {
+        let now = Clock::SYSTEM.now();
+        while !addresses.is_empty() && now < by {
             let dialled = TcpStream::connect(addresses.remove(0)).and_then(|target| {
                 let mut target = Plug::Tcp(target);
                 let id = target.add_to(io)?;
                 Ok((target, id))
             });
-            let Ok((Plug::Tcp(target), id)) = dialled else { continue };
+            let (target, id) = match dialled {
+                Ok((Plug::Tcp(target), id)) => (target, id),
+                Ok(_) => continue,
+                Err(error) => {
+                    why = error.to_string();
+                    continue;
+                }
+            };
             self.next += 1;
             self.owners.insert(id, self.next);
-            self.relays.insert(self.next, Relay::Connecting { client, target, others: addresses, by });
+            let next_at = if addresses.is_empty() { by } else { by.min(now + NEXT_AFTER) };
+            let connecting = Connecting { client, target, others: addresses, next_at, by };
+            self.relays.insert(self.next, Relay::Connecting(connecting));
             return;
         }
-        client.refuse(None, Refusal::Unreached);
+        self.failed.push(Failed::Unreached(client, why));
     }
 
     /// A socket of one of them is ready.
     pub(super) fn on_ready(&mut self, io: &mut EventLoop, id: SourceId) {
         let Some(&number) = self.owners.get(&id) else { return };
         let Some(relay) = self.relays.remove(&number) else { return };
-        match relay {
-            Relay::Connecting { client, target, others, by } => match target.take_error() {
-                Ok(None) if target.peer_addr().is_err() => {
-                    self.relays.insert(number, Relay::Connecting { client, target, others, by });
-                }
-                Ok(None) => self.open(io, number, client, Plug::Tcp(target), id),
-                Ok(Some(_)) | Err(_) => {
-                    self.owners.remove(&id);
-                    self.connect(io, client, others);
-                }
-            },
-            Relay::Open { plugs, ids, lanes } => self.pump(io, number, plugs, ids, lanes),
+        let connecting = match relay {
+            Relay::Open(open) => return self.pump(io, number, open),
+            Relay::Connecting(connecting) => connecting,
+        };
+        match connecting.target.take_error() {
+            Ok(None) if connecting.target.peer_addr().is_err() => {
+                self.relays.insert(number, Relay::Connecting(connecting));
+            }
+            Ok(None) => self.open(io, number, connecting, id),
+            Ok(Some(error)) | Err(error) => {
+                self.owners.remove(&id);
+                let Connecting { client, others, by, .. } = connecting;
+                self.dial(io, client, others, by, error.to_string());
+            }
         }
     }
 
-    fn open(&mut self, io: &mut EventLoop, number: u64, client: Client, target: Plug, id: SourceId) {
-        let Client { via: Via::Plug(mut plug, known), dialect, rest, .. } = client else { return };
-        let Some(own) = known.or_else(|| plug.add_to(io).ok()) else {
-            self.owners.remove(&id);
-            return;
+    fn open(&mut self, io: &mut EventLoop, number: u64, connecting: Connecting, id: SourceId) {
+        let Connecting { client, target, .. } = connecting;
+        let Client { via: Via::Plug(mut plug, known), dialect, rest, target: name } = client else { return };
+        let own = match known.map_or_else(|| plug.add_to(io), Ok) {
+            Ok(own) => own,
+            Err(error) => {
+                self.owners.remove(&id);
+                return self.failed.push(Failed::Broken(name, error.to_string()));
+            }
         };
         self.owners.insert(own, number);
         let lanes = [rest, dialect.granted()].map(|waiting| Lane { waiting, ..Lane::default() });
-        self.pump(io, number, [plug, target], [own, id], lanes);
+        self.pump(io, number, Open { name, plugs: [plug, Plug::Tcp(target)], ids: [own, id], lanes });
     }
 
-    fn pump(
-        &mut self,
-        io: &mut EventLoop,
-        number: u64,
-        mut plugs: [Plug; 2],
-        ids: [SourceId; 2],
-        mut lanes: [Lane; 2],
-    ) {
-        let [program, target] = &mut plugs;
-        let [there, back] = &mut lanes;
-        let moved = there
-            .pump(program, target, &mut self.chunk)
-            .and_then(|more| Ok(more | back.pump(target, program, &mut self.chunk)?));
-        let is_over = lanes.iter().all(|lane| lane.is_told);
+    fn pump(&mut self, io: &mut EventLoop, number: u64, mut open: Open) {
+        let [program, target] = &mut open.plugs;
+        let [there, back] = &mut open.lanes;
+        let moved = there.pump(program, target, &mut self.chunk).map_err(|broken| (broken.is_source, broken));
+        let moved = moved.and_then(|more| {
+            let moved = back.pump(target, program, &mut self.chunk);
+            moved.map(|again| more | again).map_err(|broken| (!broken.is_source, broken))
+        });
+        let is_over = open.lanes.iter().all(|lane| lane.is_told);
         match moved {
             Ok(more) if !is_over => {
                 if more {
-                    io.read_again(ids[0]);
+                    io.read_again(open.ids[0]);
                 }
-                self.relays.insert(number, Relay::Open { plugs, ids, lanes });
+                self.relays.insert(number, Relay::Open(open));
             }
-            done => {
+            Ok(_) => self.owners.retain(|_, owner| *owner != number),
+            Err((is_of_program, broken)) => {
                 self.owners.retain(|_, owner| *owner != number);
-                if done.is_err() {
-                    plugs.into_iter().for_each(Plug::abort);
+                open.plugs.into_iter().for_each(Plug::abort);
+                if !is_of_program {
+                    self.failed.push(Failed::Broken(open.name, broken.error.to_string()));
                 }
             }
         }
     }
 
-    /// Gives up what takes too long.
-    pub(super) fn on_timer(&mut self, now: Instant) {
-        let is_late = |relay: &Relay| matches!(relay, Relay::Connecting { by, .. } if *by <= now);
+    /// Gives up what takes too long, or tries the next address.
+    pub(super) fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
+        let is_late =
+            |relay: &Relay| matches!(relay, Relay::Connecting(connecting) if connecting.next_at <= now);
         let late: Vec<_> =
             self.relays.iter().filter(|(_, relay)| is_late(relay)).map(|(&number, _)| number).collect();
         for number in late {
             self.owners.retain(|_, owner| *owner != number);
-            if let Some(Relay::Connecting { client, .. }) = self.relays.remove(&number) {
-                client.refuse(None, Refusal::Unreached);
+            if let Some(Relay::Connecting(Connecting { client, others, by, .. })) =
+                self.relays.remove(&number)
+            {
+                self.dial(io, client, others, by, "it does not answer".to_owned());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixStream as Pair;
+
+    use handfast_io::net::UnixStream;
+
+    use super::super::front::Dialect;
+    use super::*;
+
+    fn client(target: SocketAddr) -> (Client, Pair) {
+        let (here, there) = Pair::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        let via = Via::Plug(Plug::Unix(UnixStream::from_std(here)), None);
+        let target = Target::new(&target.ip().to_string(), target.port()).unwrap();
+        (Client { via, dialect: Dialect::Silent, target, rest: b"hello".to_vec() }, there)
+    }
+
+    /// Takes connections, which it never accepts.
+    fn silent() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    #[test]
+    fn an_address_that_does_not_answer_is_followed_by_the_next_one() {
+        let mut io = EventLoop::new().unwrap();
+        let mut straight = Straight::new();
+        let ((_first, at), (second, then)) = (silent(), silent());
+        let (client, _program) = client(at);
+        let begin = Clock::SYSTEM.now();
+        straight.connect(&mut io, client, vec![at, then]);
+        let next_at = straight.deadline().unwrap();
+        assert!(next_at <= begin + NEXT_AFTER + Duration::from_secs(1), "long before all time is over");
+        straight.on_timer(&mut io, next_at);
+        assert!(second.accept().is_ok(), "the second one is tried");
+        let last = straight.deadline().unwrap();
+        assert!(last >= begin + CONNECT_WITHIN && straight.take_failed().is_empty());
+        straight.on_timer(&mut io, last);
+        let failed = straight.take_failed();
+        let [Failed::Unreached(_, why)] = failed.as_slice() else { panic!("{} failed", failed.len()) };
+        assert!(why.contains("does not answer") && straight.is_empty(), "{why}");
     }
 }

@@ -100,12 +100,10 @@ impl Server {
     fn remember_pins(&mut self) {
         let Some(file) = &self.settings.clients.file else { return };
         let all = &self.carrier.end().allowed().keys;
-        if all.len() == std::mem::replace(&mut self.listed, all.len()) {
-            return;
-        }
-        let Ok(listed) = self.settings.clients.allowed() else { return };
-        let new: Vec<_> = all.difference(&listed.keys).copied().collect();
+        // Not those of the file as it is now: one that was struck off meanwhile would come back.
+        let new: Vec<_> = all.difference(&self.listed).copied().collect();
         for key in new {
+            self.listed.insert(key);
             info!(client = name_of(&key), file = %file.display(), "client taken on first use");
             let name = format!("client-{}", &name_of(&key)[..8]);
             if let Err(error) =

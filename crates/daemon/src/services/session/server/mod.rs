@@ -2,9 +2,10 @@
 
 mod leading;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_assist::iosl::end::Identity;
+use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
 use handfast_io::{
@@ -47,8 +48,8 @@ pub(super) struct Server {
     timers: Timers<Due>,
     limiter: LogLimiter,
     refused_targets: u64,
-    /// How many clients are written down.
-    listed: usize,
+    /// Clients that are written down, or were and have been struck off.
+    listed: BTreeSet<PublicKey>,
     log: Log,
     file: ConfigFile,
 }
@@ -63,7 +64,7 @@ impl Server {
     ) -> Result<Self, String> {
         let keys = keys::own(&settings.key_file)?;
         let (public, allowed) = (keys.public(), settings.clients.allowed()?);
-        let listed = allowed.keys.len();
+        let listed = allowed.keys.clone();
         let carrier = Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
@@ -136,7 +137,7 @@ impl Server {
                     let from = self.carrier.remote_of(socket).map(|from| from.to_string());
                     info!(target, from, away_ms = away.as_millis(), "session goes on by another path");
                 }
-                News::Done(_) | News::Unreached(..) => {}
+                News::Done(_) | News::Aborted(_) | News::Unreached(..) => {}
                 News::Failed(socket, reason) => {
                     self.connecting.retain(|_, connecting| connecting.socket != socket);
                     info!(session = socket.0, %reason, "session failed");
@@ -241,7 +242,7 @@ impl Running for Server {
         (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
         (new.config, new.log) = (*config, *log);
         log_changes(&self.settings.plan(), &new.plan());
-        self.listed = allowed.keys.len();
+        self.listed.clone_from(&allowed.keys);
         self.carrier.set_allowed(allowed);
         self.settings = new;
         info!("configuration applied");

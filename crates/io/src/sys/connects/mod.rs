@@ -1,0 +1,263 @@
+//! connect(2) of a program, seen before the kernel does it: seccomp's user notification (`seccomp_unotify(2)`).
+//!
+//! `seccompiler` makes filters, but none that notify; libseccomp is a library in C. The filter has six instructions.
+//!
+//! The program keeps its socket: it is fetched (`pidfd_getfd(2)`) and connected in the program's place, so options that were set
+//! and an epoll(7) that waits for it stay. A socket put in its place (`SECCOMP_ADDFD_FLAG_SETFD`) would have neither.
+
+mod address;
+mod process;
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use libc::{c_int, c_long, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+
+use super::check;
+use address::{local_address, parse, raw};
+use process::{fetch, read_memory, receive_descriptor, send_descriptor};
+
+/// `AUDIT_ARCH_…` of `linux/audit.h`; [`None`]: nobody has looked up the number.
+const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xc000_003e)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xc000_00b7)
+} else {
+    None
+};
+
+/// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND` and `_ID_VALID` of `linux/seccomp.h`: `_IOWR('!', 0, …)`, `_IOWR('!', 1, …)`, `_IOW('!', 2, u64)`.
+const RECEIVE: u64 = request(3, 0, size_of::<seccomp_notif>());
+const SEND: u64 = request(3, 1, size_of::<seccomp_notif_resp>());
+const IS_VALID: u64 = request(1, 2, size_of::<u64>());
+
+/// As `_IOC` of `asm-generic/ioctl.h` has it.
+const fn request(direction: u64, number: u64, size: usize) -> u64 {
+    direction << 30 | (size as u64) << 16 | (b'!' as u64) << 8 | number
+}
+
+/// `struct seccomp_data`: the number of the system call, and the architecture.
+const NUMBER_AT: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+
+/// The longest address that is read: `struct sockaddr_in6`.
+const LONGEST: usize = size_of::<libc::sockaddr_in6>();
+
+/// Where calls of connect(2) of a program and its children come.
+#[derive(Debug)]
+pub struct Connects(OwnedFd);
+
+/// What a program's call of connect(2) is.
+#[derive(Debug)]
+pub enum Call {
+    /// It wants a connection of TCP.
+    Tcp(Attempt),
+    /// Nobody can tell: neither its memory nor its socket can be looked at, as where Yama forbids it (ptrace(2)).
+    Unseen(Unseen),
+}
+
+/// A call that cannot be looked at, and waits.
+#[derive(Debug)]
+pub struct Unseen {
+    id: u64,
+    /// Why.
+    pub error: io::Error,
+}
+
+impl Unseen {
+    /// What connect(2) would say of it, where the kernel is not asked: a number of errno(3).
+    pub fn refusal(&self) -> i32 {
+        match self.error.raw_os_error() {
+            Some(error @ (libc::EFAULT | libc::EBADF | libc::ENOTSOCK)) => error,
+            // As where a rule of this machine's firewall forbids it.
+            _ => libc::EPERM,
+        }
+    }
+}
+
+/// A connection of TCP that a program wants, and waits for.
+#[derive(Debug)]
+pub struct Attempt {
+    id: u64,
+    /// Where to.
+    pub remote: SocketAddr,
+    /// The program's own socket.
+    socket: OwnedFd,
+    /// The family of the socket is that of IPv6, though `remote` may be an IPv4 address in it.
+    is_six: bool,
+}
+
+impl Connects {
+    /// Starts a program whose connections are asked for here. It, and all that it starts, can no longer get other rights: set-user-ID
+    /// programs such as sudo(8) run as the user (`PR_SET_NO_NEW_PRIVS`).
+    ///
+    /// # Errors
+    /// What the kernel says; [`io::ErrorKind::Unsupported`] on an architecture that this does not know.
+    pub fn of(command: &mut Command) -> io::Result<(Child, Self)> {
+        let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
+        let (here, there) = std::os::unix::net::UnixStream::pair()?;
+        let to = there.as_raw_fd();
+        // SAFETY: between fork(2) and exec(2) it only makes system calls, and allocates nothing.
+        unsafe { command.pre_exec(move || send_descriptor(to, filter(architecture)?)) };
+        let child = command.spawn()?;
+        drop(there);
+        Ok((child, Self(receive_descriptor(here.as_raw_fd())?)))
+    }
+
+    /// The next one, if one waits; what is no connection of TCP goes on at once.
+    ///
+    /// # Errors
+    /// The program and all its children are gone.
+    pub fn next(&self) -> io::Result<Option<Call>> {
+        while self.is_readable()? {
+            // SAFETY: plain data for which zeros are valid, and which the kernel wants zeroed.
+            let mut notice: seccomp_notif = unsafe { zeroed() };
+            // SAFETY: `notice` is what this request writes, and lives through the call.
+            let received = unsafe { libc::ioctl(self.0.as_raw_fd(), RECEIVE as _, &raw mut notice) };
+            match check(received) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // It was killed meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => continue,
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+            let looked = attempt(&notice);
+            // What was looked at is the program that asked, and not one that has got its number since.
+            if self.is_valid(notice.id).is_err() {
+                continue;
+            }
+            match looked {
+                Ok(Some(attempt)) => return Ok(Some(Call::Tcp(attempt))),
+                Ok(None) => self.respond(notice.id, 0, true),
+                Err(error) => return Ok(Some(Call::Unseen(Unseen { id: notice.id, error }))),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The kernel does what the program has asked for.
+    pub fn let_go(&self, attempt: &Attempt) {
+        self.respond(attempt.id, 0, true);
+    }
+
+    /// The kernel does what nobody could look at, or the program gets the error of [`Unseen::refusal`].
+    pub fn answer_unseen(&self, unseen: &Unseen, goes_on: bool) {
+        self.respond(unseen.id, if goes_on { 0 } else { -unseen.refusal() }, goes_on);
+    }
+
+    /// The program gets an error: a number of errno(3).
+    pub fn refuse(&self, attempt: &Attempt, error: i32) {
+        self.respond(attempt.id, -error, false);
+    }
+
+    /// Connects the program's socket to somewhere else: the address that it has there. The program is told as if it had done so itself.
+    ///
+    /// # Errors
+    /// It cannot be connected there; the program waits on.
+    pub fn redirect(&self, attempt: &Attempt, to: SocketAddr) -> io::Result<SocketAddr> {
+        // Between the fetching and now the program's number may have become somebody else's.
+        self.is_valid(attempt.id)?;
+        let to = match to {
+            SocketAddr::V4(four) if attempt.is_six => (four.ip().to_ipv6_mapped(), four.port()).into(),
+            to => to,
+        };
+        let (address, len) = raw(to);
+        // SAFETY: `address` lives through the call and `len` is the size of what it holds.
+        let connected =
+            unsafe { libc::connect(attempt.socket.as_raw_fd(), (&raw const address).cast(), len) };
+        let result = match check(connected) {
+            Ok(_) => 0,
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => -libc::EINPROGRESS,
+            Err(error) => return Err(error),
+        };
+        let local = local_address(attempt.socket.as_fd())?;
+        self.respond(attempt.id, result, false);
+        Ok(local)
+    }
+
+    /// Whether a program still waits for its answer.
+    fn is_valid(&self, id: u64) -> io::Result<()> {
+        // SAFETY: the number lives through the call.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID as _, &raw const id) }).map(|_| ())
+    }
+
+    fn is_readable(&self) -> io::Result<bool> {
+        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure that lives through the call.
+        let ready = check(unsafe { libc::poll(&raw mut poll, 1, 0) })?;
+        if poll.revents & libc::POLLIN != 0 {
+            return Ok(true);
+        }
+        if ready > 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(false) }
+    }
+
+    fn respond(&self, id: u64, error: i32, goes_on: bool) {
+        let flags = if goes_on { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 } else { 0 };
+        let response = seccomp_notif_resp { id, val: 0, error, flags };
+        // SAFETY: `response` is what this request reads, and lives through the call.
+        // It fails where the program is gone, which nobody has to know.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), SEND as _, &raw const response) };
+    }
+}
+
+impl AsFd for Connects {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What a notice means; [`None`]: it is no connection of TCP.
+fn attempt(notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
+    let [fd, address, len, ..] = notice.data.args;
+    let bytes = read_memory(notice.pid, address, (len as usize).min(LONGEST))?;
+    let Some(remote) = parse(&bytes) else { return Ok(None) };
+    let socket = fetch(notice.pid, fd as RawFd)?;
+    let option = |option| super::get::<c_int>(socket.as_fd(), libc::SOL_SOCKET, option);
+    // A socket of MPTCP that meets plain TCP is one of TCP (RFC 8684 §3.7).
+    let is_tcp = matches!(option(libc::SO_PROTOCOL)?, libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
+        && option(libc::SO_TYPE)? == libc::SOCK_STREAM;
+    let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
+    let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+    Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six }))
+}
+
+/// In the program, before it begins: installs the filter, and returns where its notices come.
+fn filter(architecture: u32) -> io::Result<RawFd> {
+    let load =
+        |at| sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: at };
+    let unless = |value, skip| sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: 0,
+        jf: skip,
+        k: value,
+    };
+    let end = |with| sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: with };
+    let mut program = [
+        load(ARCHITECTURE_AT),
+        unless(architecture, 3),
+        load(NUMBER_AT),
+        unless(libc::SYS_connect as u32, 1),
+        end(libc::SECCOMP_RET_USER_NOTIF),
+        end(libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+    // SAFETY: `program` and what it points to live through the call.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            c_long::from(libc::SECCOMP_SET_MODE_FILTER),
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as c_long,
+            &raw const program,
+        )
+    };
+    check(fd as c_int)
+}
+
+#[cfg(test)]
+mod tests;
