@@ -52,7 +52,7 @@ fn finished(endpoint: &Endpoint) -> bool {
 
 /// Losses, reordering, duplicates and bit errors both ways, and an outage.
 fn bad_link() -> Scenario {
-    let losses = vec![Loss::Packet(0.01), Loss::Bit(1e-6)];
+    let losses = vec![Loss::Packet(0.01), Loss::Bit(3e-6)];
     let reorder = Some((0.02, Duration::from_millis(4)));
     let mut scenario = link(Direction { losses, reorder, duplicate: 0.02, ..plain(30, 5) });
     let action = Action::Outage { link: 0, gap: Duration::from_millis(250), mode: DownMode::Drop };
