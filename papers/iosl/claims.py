@@ -305,7 +305,7 @@ CLAIMS.claim(
     "11",
     "both ends: TCP, SCTP and MPTCP get their state back after a vertical handover",
     paper='Figure 11: "each transport layer with IoSL, recovers the transport state much faster"',
-    needs=[need("street"), need("association")],
+    needs=[need("street"), need("association"), need("subflows")],
     figure=draw.around_handover,
 )(ends.restored)
 

@@ -9,7 +9,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::handshake::Verdict;
 use super::{Connection, Mode};
 use crate::data::position;
-use crate::subflow::mappings::Run;
+use crate::subflow::mappings::{Run, most_mappings};
 use crate::subflow::{Phase, Subflow};
 use crate::{Failure, Received};
 
@@ -130,7 +130,7 @@ impl Connection {
         let checksum = run.checksum.filter(|_| self.checksum);
         let subflow = &mut self.subflows[at];
         let concerns = run.end() > subflow.read && run.sub <= subflow.read + capacity;
-        !concerns || subflow.come.insert(Run { checksum, ..run }, subflow.read)
+        !concerns || subflow.come.insert(Run { checksum, ..run }, subflow.read, most_mappings(capacity))
     }
 
     /// A segment without word of what its octets are: §3.7. `any`: it has some option of Multipath TCP.

@@ -2,8 +2,15 @@
 
 use std::collections::VecDeque;
 
-/// Mappings of octets that have not come yet: beyond that a sub-flow's segment counts as lost.
-pub(crate) const MAX_MAPPINGS: usize = 1024;
+/// Of so many octets of the receive buffer a sub-flow keeps one mapping: less than a segment has, for where two sub-flows take turns
+/// each segment needs one.
+const OCTETS_A_MAPPING: u64 = 512;
+
+/// Mappings of octets that have not been read, with a receive buffer of so many octets, at most: beyond that a sub-flow's segment
+/// counts as lost, unless it is the next one.
+pub(crate) fn most_mappings(buffer: u64) -> usize {
+    (buffer / OCTETS_A_MAPPING).max(1_024) as usize
+}
 
 /// `len` octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +96,9 @@ impl Sent {
 pub(crate) struct Come(Vec<Run>);
 
 impl Come {
-    /// The peer maps `run`; what was mapped before stays as it is. False: there is no room for it.
-    pub(crate) fn insert(&mut self, run: Run, read: u64) -> bool {
+    /// The peer maps `run`; what was mapped before stays as it is. False: there is no room for it beside `most` others. For what is
+    /// read next there always is: the others wait for it.
+    pub(crate) fn insert(&mut self, run: Run, read: u64, most: usize) -> bool {
         self.0.retain(|known| known.end() > read);
         if self.at(run.sub).is_some_and(|known| known.end() >= run.end()) {
             return true;
@@ -104,7 +112,8 @@ impl Come {
         while start < run.end() {
             let next = self.0.get(at).copied();
             let end = next.map_or(run.end(), |next| next.sub.clamp(start, run.end()));
-            if start < end && !self.insert_at(&mut at, run.part(start, end)) {
+            let most = most + usize::from(start <= read);
+            if start < end && !self.insert_at(&mut at, run.part(start, end), most) {
                 return false;
             }
             start = next.map_or(end, |next| next.end());
@@ -113,12 +122,12 @@ impl Come {
         true
     }
 
-    fn insert_at(&mut self, at: &mut usize, run: Run) -> bool {
+    fn insert_at(&mut self, at: &mut usize, run: Run, most: usize) -> bool {
         if *at > 0 && self.0[*at - 1].joins(&run) {
             self.0[*at - 1].len += run.len;
             return true;
         }
-        let has_room = self.0.len() < MAX_MAPPINGS;
+        let has_room = self.0.len() < most;
         if has_room {
             self.0.insert(*at, run);
             *at += 1;
@@ -141,6 +150,8 @@ impl Come {
 mod tests {
     use super::*;
 
+    const MOST: usize = 1_024;
+
     fn run(sub: u64, data: u64, len: u64) -> Run {
         Run { sub, data, len, checksum: None }
     }
@@ -161,17 +172,17 @@ mod tests {
     #[test]
     fn the_first_word_on_an_octet_stands() {
         let mut come = Come::default();
-        assert!(come.insert(run(10, 1000, 10), 0));
-        assert!(come.insert(run(10, 7, 10), 0));
-        assert!(come.insert(run(5, 900, 20), 0));
-        assert!(come.insert(run(15, 2000, 10), 0));
+        assert!(come.insert(run(10, 1000, 10), 0, MOST));
+        assert!(come.insert(run(10, 7, 10), 0, MOST));
+        assert!(come.insert(run(5, 900, 20), 0, MOST));
+        assert!(come.insert(run(15, 2000, 10), 0, MOST));
         let data = |come: &Come, sub| come.at(sub).map(|run| run.data + sub - run.sub);
         assert_eq!(
             [4, 5, 9, 10, 19, 20, 24, 25].map(|sub| data(&come, sub)),
             [None, Some(900), Some(904), Some(1000), Some(1009), Some(915), Some(919), None]
         );
         // Every gap is mapped.
-        assert!(come.insert(run(0, 100, 40), 0));
+        assert!(come.insert(run(0, 100, 40), 0, MOST));
         assert_eq!(
             [4, 9, 19, 24, 25, 39].map(|sub| data(&come, sub)),
             [Some(104), Some(904), Some(1009), Some(919), Some(125), Some(139)]
@@ -182,19 +193,21 @@ mod tests {
     fn a_checksum_for_the_whole_takes_the_place_of_those_for_parts() {
         let checked = |sub, data, len, sum| Run { checksum: Some(sum), ..run(sub, data, len) };
         let mut come = Come::default();
-        assert!(come.insert(checked(10, 100, 5, 1), 0));
-        assert!(come.insert(checked(0, 90, 20, 2), 0));
+        assert!(come.insert(checked(10, 100, 5, 1), 0, MOST));
+        assert!(come.insert(checked(0, 90, 20, 2), 0, MOST));
         assert_eq!((come.at(12), come.len()), (Some(checked(0, 90, 20, 2)), 1));
         // One that says something else stands, and the rest cannot be verified.
-        assert!(come.insert(checked(15, 0, 10, 3), 0));
+        assert!(come.insert(checked(15, 0, 10, 3), 0, MOST));
         assert_eq!(come.at(20), Some(run(20, 5, 5)));
     }
 
     #[test]
     fn a_peer_cannot_make_it_grow() {
         let mut come = Come::default();
-        let took = (0..4000).filter(|n| come.insert(run(10 * n, 0, 1), 0)).count();
-        assert_eq!((took, come.len()), (MAX_MAPPINGS, MAX_MAPPINGS));
-        assert!(come.insert(run(50_000, 0, 1), 100), "what is read is forgotten");
+        let took = (1..4000).filter(|n| come.insert(run(10 * n, 0, 1), 0, MOST)).count();
+        assert_eq!((took, come.len()), (MOST, MOST));
+        assert!(come.insert(run(0, 0, 1), 0, MOST), "all others wait for what is read next");
+        assert_eq!(come.len(), MOST + 1);
+        assert!(come.insert(run(50_000, 0, 1), 100, MOST), "what is read is forgotten");
     }
 }

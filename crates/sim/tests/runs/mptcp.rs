@@ -98,6 +98,30 @@ fn a_transfer_uses_both_radios() {
     }
 }
 
+/// Slow start overshoots both queues by thousands of segments, of which every other one is lost: each that comes is a run of data of
+/// its own, and the one that is missing has to find room among them.
+#[test]
+fn an_overshoot_of_thousands_of_segments_is_repaired() {
+    let far = [
+        NO_OUTAGE,
+        ("duration", "60s"),
+        ("tcp.initial_ssthresh", "100MB"),
+        ("links.wire.rate", "1Gbit/s"),
+        ("links.wire.delay", "95ms"),
+        ("links.wire.queue", "10000pkt"),
+        ("links.5g.rate", "50Mbit/s"),
+        ("links.5g.queue", "840pkt"),
+        ("links.wlan.rate", "50Mbit/s"),
+        ("links.wlan.queue", "840pkt"),
+        ("flows.transfer.app", r#"{transfer = "40MB"}"#),
+    ];
+    for changes in [far.to_vec(), [&far[..], &UPLOAD].concat()] {
+        let run = both("plain", &changes);
+        assert_eq!((run.flows[0].outcome, delivered(&run)), ("closed", 40_000_000), "{changes:?}");
+        assert!(idle_ms(&run) < 5_000, "{}", idle_ms(&run));
+    }
+}
+
 #[test]
 fn a_radio_that_goes_costs_a_timeout_and_with_the_layer_none_of_the_connection() {
     for changes in [&[][..], &UPLOAD] {
