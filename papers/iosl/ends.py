@@ -26,8 +26,8 @@ from handfast.studies.reproduce import (
     within,
 )
 
-from . import association, subflows
 from .measure import goodput, reached, reconnection, reconnections, timeouts
+from .radios import MPTCP, SCTP
 
 RTTS, RATES, SPEEDS = ("20ms", "50ms", "100ms", "200ms"), ("10", "25", "50", "100"), ("5", "10", "20", "40")
 CLOSE = ("8ms", "10ms", "12ms", "14ms", "16ms", "20ms", "26ms", "40ms")
@@ -112,12 +112,12 @@ def restored(runs: Runs) -> Finding:
     return Finding(
         over(runs, "to the peak", "s", PEAK, "rtt", RTTS)
         + over(runs, "timeouts", "", timeouts, "rtt", RTTS)
-        + association.shown(runs)
-        + subflows.shown(runs),
-        (*judged("iosl"), *association.checks(runs, "sctp-iosl"), *subflows.checks(runs, "mptcp-iosl")),
+        + SCTP.shown(runs)
+        + MPTCP.shown(runs),
+        (*judged("iosl"), *SCTP.checks(runs, "sctp-iosl"), *MPTCP.checks(runs, "mptcp-iosl")),
         Control(
             "sessions on connections that begin with nothing, associations and sub-flows that move with nothing",
-            (*judged("fresh"), *association.checks(runs, "sctp-moved"), *subflows.checks(runs, "mptcp-moved")),
+            (*judged("fresh"), *SCTP.checks(runs, "sctp-moved"), *MPTCP.checks(runs, "mptcp-moved")),
         ),
         remark="Algorithm 1 keeps cwnd at rate times the least round trip, so that a short path carries little more "
         "than nine tenths, the peak of this claim",

@@ -45,12 +45,16 @@ def _until(run: Run, outage: Handover, rate: float, window: float) -> float:
     """From a link's return until the application has had a rate for so long; at most until the next outage."""
     up = required(outage.up_s)
     later = [one.down_s for one in run.result.handovers if one.down_s > up]
-    end = min([*later, run.result.duration_s])
-    for step in range(int((end - up) / 0.01)):
-        at = up + step * 0.01
+    return until(run, up, min([*later, run.result.duration_s]), rate, window)
+
+
+def until(run: Run, start: float, end: float, rate: float, window: float) -> float:
+    """From `start` until the application has had a rate, octets a second, for so many seconds; at most until `end`."""
+    for step in range(int((end - start) / 0.01)):
+        at = start + step * 0.01
         if _delivered(run, at, at + window) >= rate * window:
-            return at + window - up
-    return end - up
+            return at + window - start
+    return end - start
 
 
 def _delivered(run: Run, start: float, end: float) -> float:
