@@ -148,3 +148,19 @@ fn a_session_that_is_dialled_twice_is_one_session() {
         assert_whole(&world);
     }
 }
+
+/// Whatever is under way when a program aborts: nothing is left, at either end.
+#[test]
+fn a_session_that_is_aborted_early_leaves_nothing() {
+    for at in 0..100 {
+        let mut world = world();
+        world.open(programs([1, 0]), true);
+        world.run_for(ms(at));
+        world.abort(CLIENT);
+        for end in [CLIENT, SERVER] {
+            world.each(end, End::resume);
+        }
+        world.run_for(ms(200_000));
+        assert_eq!(world.ends.each_ref().map(|end| end.sessions().count()), [0, 0], "aborted after {at} ms");
+    }
+}

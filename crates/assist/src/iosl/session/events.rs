@@ -49,6 +49,11 @@ impl Events {
         self.0.is_empty()
     }
 
+    /// Whether nobody knows yet that the session is open.
+    pub(super) fn has_opened(&self) -> bool {
+        self.0.contains(&Event::Opened)
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

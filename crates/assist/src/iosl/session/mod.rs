@@ -224,9 +224,15 @@ impl Session {
             return;
         }
         self.failed = Some((reason, now));
+        // A program that has not been told of it reads nothing of it.
+        let is_unknown = !self.is_opener && self.events.has_opened();
         self.events.clear();
         self.outgoing.clear(pool);
-        self.incoming.stop(pool);
+        if is_unknown {
+            self.incoming.clear(pool);
+        } else {
+            self.incoming.stop(pool);
+        }
         self.events.push(if self.incoming.ready() == 0 { Event::Failed(reason) } else { Event::Readable });
         self.datagrams_out.clear();
         self.datagrams_in.clear();
