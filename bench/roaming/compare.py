@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -97,7 +98,7 @@ def _come(place: Place, way: Way) -> None:
 def _back(came: Sequence[float], arrivals: Sequence[float]) -> list[float]:
     """The first octet after each new address; of one that never went on nothing."""
     found = []
-    for moment, following in zip(came, [*came[1:], float("inf")], strict=True):
+    for moment, following in pairwise([*came, float("inf")]):
         first = next((at for at in arrivals if at > moment), None)
         if first is not None and first < following:
             found.append(first - moment)
