@@ -104,7 +104,8 @@ def socks(place: Place) -> Iterator[Download]:
 def autossh(place: Place) -> Iterator[Download]:
     """The same by autossh, which starts ssh again after two seconds without an answer, as curl is, for the rest."""
     with pages(place, SERVER), sshd(place.scene.server, SERVER, place.folder) as ssh:
-        again = ["env", "AUTOSSH_GATETIME=0", "AUTOSSH_POLL=5", f"AUTOSSH_PATH={shutil.which('ssh')}", "autossh", "-M", "0", *ssh[1:]]
+        settings = ["AUTOSSH_GATETIME=0", "AUTOSSH_POLL=5", f"AUTOSSH_PATH={shutil.which('ssh')}"]
+        again = ["env", *settings, "autossh", "-M", "0", *ssh[1:]]
         alive = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"]
         with _proxy(place, [*again, *alive]):
             yield impatient(place, *BY_PROXY)
