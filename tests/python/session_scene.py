@@ -37,7 +37,7 @@ key_file = "{folder}/server.key"
 socket = "{socket}"
 clients = ["{client}"]
 expiry = "5s"
-targets = [{{address = "{server}", ports = {ports}}}]
+targets = [{{address = "{server}", ports = {ports}{more}}}]
 """
 
 
@@ -193,11 +193,17 @@ def _far(client: Namespace, server: Namespace, wire: Sequence[str], log: Path) -
 
 @contextmanager
 def scene(
-    folder: Path, rate: str | None = RATE, *, pages: bool = True, ports: Sequence[int] = (), wire: Sequence[str] = ()
+    folder: Path,
+    rate: str | None = RATE,
+    *,
+    pages: bool = True,
+    ports: Sequence[int] = (),
+    wire: Sequence[str] = (),
+    target: str = "",
 ) -> Iterator[Scene]:
     """A client and a server with pages, and an end of sessions before it, which leads to these ports too.
 
-    `wire`: the program between them, and its rate, delay and queue, instead of `rate`.
+    `wire`: the program between them, and its rate, delay and queue, instead of `rate`. `target`: more keys of the target.
     """
     client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
     with ExitStack() as stack:
@@ -219,7 +225,13 @@ def scene(
         listed = [PAGES, PORT, *ports]
         daemon.config.write_text(
             SERVE.format(
-                peer=PEER, folder=folder, socket=daemon.socket, client=key.strip(), server=SERVER, ports=listed
+                peer=PEER,
+                folder=folder,
+                socket=daemon.socket,
+                client=key.strip(),
+                server=SERVER,
+                ports=listed,
+                more=f", {target}" if target else "",
             )
         )
         if pages:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from conftest import mine, real
 from handfast.lab import controller, processes
 from handfast.lab.names import Namespace
 from openssh import sshd
+from sdtp_scene import inside
 from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
 
 pytestmark = [
@@ -21,6 +26,13 @@ pytestmark = [
     pytest.mark.skipif(controller.missing() is not None, reason=f"no daemon to run: {controller.missing()}"),
 ]
 
+WHO = 7070
+MARKED = (
+    "sysctl -qw net.ipv4.tcp_fwmark_accept=1",
+    "ip rule add fwmark 0x6866 lookup 104",
+    "ip route add local default dev lo table 104",
+)
+"""What docs/reference/session.md says of `client_address`."""
 AWAY = (0.0, 1.0, 0.3, 2.0)
 """Seconds without an address, in turn."""
 PAGE = f"http://{SERVER}:{PAGES}/"
@@ -120,3 +132,52 @@ def test_where_there_is_no_peer_a_program_goes_straight_at_once(made: Scene, tmp
     assert float(took) < 1
     code, _, said = made.run(made.session("run", "--peer", PEER, "--", *curl))
     assert code != 0, "it has to have the peer that was named"
+
+
+@pytest.mark.skipif(shutil.which("ip") is None, reason="`ip` is not installed")
+def test_a_target_sees_the_clients_own_address(tmp_path: Path) -> None:
+    """By TPROXY's other half: the server's answers find the way back by the connection's mark."""
+    with scene(tmp_path, pages=False, ports=[WHO], target="client_address = true") as made:
+        for command in MARKED:
+            _at(made.server, command)
+        made.daemon.start()
+        made.daemon.until(lambda status: status["ok"])
+        with who(made.server) as seen:
+            with made.start(made.session("connect", "--peer", PEER, SERVER, str(WHO))) as program:
+                assert program.stdin is not None
+                assert program.stdout is not None
+                assert program.stdout.readline() == "10.2.0.2\n"
+                made.leave()
+                made.come()
+                # By another path; the target's connection stays as it was.
+                program.stdin.write("still\n")
+                program.stdin.flush()
+                assert program.stdout.readline() == "still\n"
+                program.stdin.close()
+            with made.start(made.session("connect", "--peer", PEER, SERVER, str(WHO))) as program:
+                assert program.stdin is not None
+                assert program.stdout is not None
+                assert program.stdout.readline() == "10.2.0.3\n"
+                program.stdin.close()
+        assert seen == ["10.2.0.2", "10.2.0.3"]
+
+
+@contextmanager
+def who(server: Namespace) -> Iterator[list[str]]:
+    """Tells each client which address it has, then returns what it says."""
+    listener = inside(server, lambda: socket.create_server((SERVER, WHO)))
+    seen: list[str] = []
+
+    def serve() -> None:
+        for _ in range(2):
+            peer, (address, _port) = listener.accept()
+            seen.append(address)
+            with peer:
+                peer.sendall(f"{address}\n".encode())
+                while said := peer.recv(4096):
+                    peer.sendall(said)
+
+    with listener, ThreadPoolExecutor(1) as pool:
+        done = pool.submit(serve)
+        yield seen
+        done.result(10)

@@ -20,6 +20,7 @@ mod source;
 mod sys;
 mod timers;
 pub mod tls;
+mod transparent;
 mod wait;
 
 pub use accept::next_connection;
@@ -41,4 +42,5 @@ pub use sys::stream_options::{Liveliness, reset_on_close};
 pub use sys::tcp_info::TcpInfo;
 pub use sys::xdp::XdpMode;
 pub use timers::Timers;
+pub use transparent::{TRANSPARENT_MARK, connect_from};
 pub use wait::{Watch, wait};

@@ -22,6 +22,9 @@ pub(super) struct TargetTable {
     /// What the target is told of the client: "none" (default), or "v2", the PROXY protocol.
     #[serde(default)]
     proxy_protocol: ProxyWord,
+    /// Whether its connection comes from the client's address (`IP_TRANSPARENT`). Default: false.
+    #[serde(default)]
+    client_address: bool,
 }
 
 /// Whether a target is told who the client is.
@@ -40,6 +43,8 @@ pub(super) enum ProxyWord {
 pub(super) struct Place {
     pub(super) address: SocketAddr,
     pub(super) proxy: ProxyWord,
+    /// Whether it sees the client's address as its connection's source.
+    pub(super) client_address: bool,
 }
 
 /// The list.
@@ -61,7 +66,11 @@ impl Targets {
                         let title = format!("`{}` is no host name", name.escape_debug());
                         Problem::at(name.span.clone(), title)
                     })?;
-                    let place = Place { address: (address, port).into(), proxy: table.proxy_protocol };
+                    let place = Place {
+                        address: (address, port).into(),
+                        proxy: table.proxy_protocol,
+                        client_address: table.client_address,
+                    };
                     if all.insert(key(&target), place).is_some() {
                         let title = format!("{target} stands for two targets");
                         return Err(Problem::at(name.span.clone(), title));
@@ -81,6 +90,7 @@ impl Targets {
     pub(super) fn describe(&self) -> String {
         let line = |((host, port), place): (&(String, u16), &Place)| {
             let told = match place.proxy {
+                ProxyWord::None if place.client_address => "which sees the client's address as its client",
                 ProxyWord::None => "which sees this machine as its client",
                 ProxyWord::V2 => "which is told the client's address (PROXY protocol, version 2)",
             };
@@ -104,7 +114,7 @@ fn address(text: &Located<String>, proxy: ProxyWord) -> Checked<IpAddr> {
         return Err(Problem::at(text.span.clone(), title)
             .expected("it sees 127.0.0.1, and rules for local users (pg_hba, from= of ssh) hold for anybody with a key")
             .help(
-                "give an address of this machine that others reach, or, where the server takes it: proxy_protocol = \"v2\"",
+                "give an address of this machine that others reach, there with client_address = true where rules are by address, or, where the server takes it: proxy_protocol = \"v2\"",
             ));
     }
     Ok(address)

@@ -7,7 +7,7 @@ use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
-use handfast_io::{Clock, EventLoop, Interest, SourceId};
+use handfast_io::{Clock, EventLoop, Interest, SourceId, connect_from};
 use tracing::{info, warn};
 
 use super::Server;
@@ -58,7 +58,16 @@ impl Server {
         place: Place,
         from: SocketAddr,
     ) -> io::Result<()> {
-        let mut stream = TcpStream::connect(place.address)?;
+        let mut stream = if place.client_address {
+            connect_from(from.ip(), place.address).map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    io::Error::new(error.kind(), "`client_address` needs the capability CAP_NET_ADMIN")
+                }
+                _ => error,
+            })?
+        } else {
+            TcpStream::connect(place.address)?
+        };
         // It may fail on no connection of TCP.
         let _ = stream.set_nodelay(true);
         let header = match place.proxy {
