@@ -198,6 +198,7 @@ impl<'a> Simulation<'a> {
                 self.network.found(old_link);
                 self.network.roam(station, old_link, new_link);
                 self.network.move_layer(station, new_link);
+                self.network.tell_sessions_moved(now, station);
                 self.network.count_air(now, self.scenario, new_link, true);
             }
             Change::LinkUp(link, mode) => {

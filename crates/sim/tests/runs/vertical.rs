@@ -169,6 +169,17 @@ fn a_session_goes_on_from_the_new_address() {
     }
 }
 
+/// The address stays, so the path does too: the peer's bound on its window is of the radio before, unless it is told again.
+#[test]
+fn a_session_whose_address_stays_learns_what_the_next_radio_carries() {
+    let one_network =
+        [("nodes.wifi.network", "5g"), ("links.5g.rate", "6Mbit/s"), ("links.5g.delay", "50ms")];
+    let only_to_wifi = [("events.1.gap", "100ms"), ("events.1.at", "15.8s")];
+    let changes = [&one_network[..], &only_to_wifi].concat();
+    let [peers, alone] = ["iosl", "one-end"].map(|scheme| delivered(&street(scheme, &changes)));
+    assert!(peers * 10 > alone * 9, "{peers} of {alone}");
+}
+
 #[test]
 fn a_session_survives_a_new_handover_before_the_last_one_is_over() {
     // The second one comes while the first new path is dialled.

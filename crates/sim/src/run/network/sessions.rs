@@ -103,6 +103,18 @@ impl Network {
         });
     }
 
+    /// It is on another link, and its address stays: its sessions keep their paths, and say what this one carries.
+    #[cold]
+    pub(crate) fn tell_sessions_moved(&mut self, now: Instant, station: NodeId) {
+        self.with_sessions(|network, all| {
+            let Some(host) = all.ends.get(&station) else { return };
+            for id in host.connections.values().copied().collect::<Vec<_>>() {
+                network.tell_windows(now, all, station, id);
+            }
+            network.settle_and_work(now, all, station);
+        });
+    }
+
     fn with_sessions(&mut self, act: impl FnOnce(&mut Self, &mut Sessions)) {
         let Some(mut all) = self.hosts.sessions.take() else { return };
         act(self, &mut all);
@@ -197,17 +209,22 @@ impl Network {
         let Some(host) = all.ends.get_mut(&node) else { return };
         if let Some(&path) = all.path_of.get(&id) {
             host.end.on_connected(now, path);
-            let stream = self.stream_of(id);
-            let socket = stream.and_then(|stream| host.socket(stream));
-            let windows = self.windows_at(now, node, id);
-            if let (Some(socket), Some(windows)) = (socket, windows) {
-                host.end.set_windows(now, socket, windows);
-            }
+            self.tell_windows(now, all, node, id);
         } else {
             let from = self.addresses.ip(self.hosts.connections[id].remote.socket.address);
             let path = host.end.on_accepted(now, from);
             all.path_of.insert(id, path);
             host.connections.insert(path, id);
+        }
+    }
+
+    /// The peer is told what the path of a station's session carries.
+    fn tell_windows(&self, now: Instant, all: &mut Sessions, node: NodeId, id: ConnectionId) {
+        let Some(host) = all.ends.get_mut(&node) else { return };
+        let socket = self.stream_of(id).and_then(|stream| host.socket(stream));
+        let windows = self.windows_at(now, node, id);
+        if let (Some(socket), Some(windows)) = (socket, windows) {
+            host.end.set_windows(now, socket, windows);
         }
     }
 
