@@ -31,6 +31,7 @@ impl Local {
                 Question::Suspend => self.suspend(true),
                 Question::Resume => self.suspend(false),
                 Question::Reload | Question::Handover => json!({"error": "it has no configuration"}),
+                Question::Away(_) | Question::Back(_) => json!({"error": "`handfastd session freeze` does that"}),
             });
             self.questions.answer(id, answer.as_ref());
         }

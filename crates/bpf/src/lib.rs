@@ -1,0 +1,17 @@
+//! eBPF programs for connections: [`Sender`] freezes those that send.
+//!
+//! Each is loaded and attached when it is made, and the kernel takes it off when it is dropped, also because the process was killed. What a
+//! program was told of somebody who is away expires.
+#![cfg(target_os = "linux")]
+
+mod network;
+mod programs;
+mod sender;
+
+pub use network::Network;
+pub use sender::{Sender, SenderCounters};
+
+/// Why nothing can be loaded at all; [`None`]: it was built with what it needs.
+pub fn missing() -> Option<&'static str> {
+    programs::MISSING
+}

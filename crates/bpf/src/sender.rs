@@ -1,0 +1,115 @@
+//! The sender whose peer is away: `bpf/sender`.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::Network;
+use crate::programs::{Programs, object};
+
+/// `enum task` of `bpf/sender/sender.bpf.c`.
+#[derive(Clone, Copy)]
+enum Task {
+    Adopt,
+    Freeze,
+    Kick,
+}
+
+/// What its connections have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Connections that were given the congestion control.
+    pub adopted: u64,
+    /// Connections that have frozen, each time.
+    pub frozen: u64,
+    /// Those that have gone on with what they had.
+    pub thawed: u64,
+    /// Timeouts in which cwnd stayed.
+    pub timeouts: u64,
+}
+
+/// CUBIC that keeps cwnd and ssthresh of connections whose peer is away.
+pub struct Sender {
+    programs: Programs,
+    rto_max_ms: u32,
+}
+
+impl Sender {
+    /// Takes the connections to its peers that programs of a cgroup open from now on. `rto_max_ms`: the longest retransmission timeout of
+    /// those, where the kernel knows that (Linux 6.15); 0: as it is.
+    ///
+    /// # Errors
+    /// What the kernel lacks, or does not allow.
+    pub fn attach(cgroup: &Path, rto_max_ms: u32) -> Result<Self, String> {
+        let mut programs = Programs::load(object!("sender"))?;
+        let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
+        programs.attach_struct_ops("cubic")?;
+        programs.attach_cgroup("on_established", &folder)?;
+        let this = Self { programs, rto_max_ms };
+        this.order(Task::Adopt)?;
+        Ok(this)
+    }
+
+    /// Has one more peer; also for its connections that are there already.
+    ///
+    /// # Errors
+    /// What the kernel says, as where there are too many.
+    pub fn add_peers(&self, network: Network) -> Result<(), String> {
+        self.set(network, 0)?;
+        self.run(Task::Adopt)
+    }
+
+    /// These peers are away until then (`CLOCK_MONOTONIC`, ns), if nothing else is said.
+    ///
+    /// # Errors
+    /// What the kernel says, as where there are too many.
+    pub fn set_away(&self, network: Network, until: u64) -> Result<(), String> {
+        self.set(network, until)
+    }
+
+    /// Has the connections keep what they have now, of those that are away.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn freeze(&self) -> Result<(), String> {
+        self.run(Task::Freeze)
+    }
+
+    /// These peers are back. `keep`: they may go away again; otherwise they are no peers any more.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_back(&self, network: Network, keep: bool) -> Result<(), String> {
+        if keep { self.set(network, 0) } else { self.programs.delete("peers", &network.key()) }
+    }
+
+    /// Has frozen connections whose peers are back send at once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn kick(&self) -> Result<(), String> {
+        self.run(Task::Kick)
+    }
+
+    /// What its connections have done.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn counters(&self) -> Result<SenderCounters, String> {
+        let [adopted, frozen, thawed, timeouts] = self.programs.numbers("counters")?;
+        Ok(SenderCounters { adopted, frozen, thawed, timeouts })
+    }
+
+    fn set(&self, network: Network, until: u64) -> Result<(), String> {
+        self.programs.update("peers", &network.key(), &until.to_ne_bytes())
+    }
+
+    fn order(&self, task: Task) -> Result<(), String> {
+        let orders = [(task as u32).to_ne_bytes(), self.rto_max_ms.to_ne_bytes()].concat();
+        self.programs.update("orders", &0_u32.to_ne_bytes(), &orders)
+    }
+
+    fn run(&self, task: Task) -> Result<(), String> {
+        self.order(task)?;
+        self.programs.iterate("look_at")
+    }
+}
