@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -44,7 +44,6 @@ class Outage:
     """From the return to the first new octets at the receiver."""
     second: int
     """Octets that came in the second after the return."""
-    sent: int
     received: int
     control: str
     """The congestion control."""
@@ -60,7 +59,7 @@ class Scene:
     arrivals: list[tuple[float, int]] = field(default_factory=list)
 
     def daemon(self, space: Namespace, text: str) -> Daemon:
-        daemon = Daemon(space, f"freeze-{space.name}", self.folder, self.stack, "session freeze")
+        daemon = Daemon(space, "end", self.folder, self.stack, "session freeze")
         daemon.config.write_text(text.format(socket=daemon.socket))
         daemon.start()
         daemon.until(lambda status: status["ok"])
@@ -117,7 +116,7 @@ class Scene:
             name = sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
         first = next((at for at, total in self.arrivals if total > had), float("inf"))
         second = max((total for at, total in self.arrivals if at < back + 1), default=had) - had
-        return Outage(before, after, first - back, second, 0, self.arrivals[-1][1], name)
+        return Outage(before, after, first - back, second, self.arrivals[-1][1], name)
 
 
 def tell(daemon: Daemon, event: str, peers: str) -> dict[str, object]:
@@ -148,18 +147,18 @@ def _connected(port: int, control: str | None) -> socket.socket:
 
 def _send(sending: socket.socket) -> None:
     octets = bytes(64 << 10)
-    try:
+    with suppress(OSError):
         while True:
             sending.sendall(octets)
-    except OSError:
-        return
 
 
 def _receive(receiving: socket.socket, arrivals: list[tuple[float, int]]) -> None:
     total = 0
-    while got := receiving.recv(1 << 20):
-        total += len(got)
-        arrivals.append((time.monotonic(), total))
+    # Whoever ends the transfer leaves octets that nobody has read.
+    with suppress(OSError):
+        while got := receiving.recv(1 << 20):
+            total += len(got)
+            arrivals.append((time.monotonic(), total))
 
 
 def _wire(here: Namespace, name: str, there: Namespace, other: str) -> None:

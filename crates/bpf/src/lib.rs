@@ -1,4 +1,4 @@
-//! eBPF programs for connections: [`Sender`] freezes those that send.
+//! eBPF programs for connections: [`Sender`] freezes those that send, [`Sockets`] leads those of a cgroup to an end of sessions.
 //!
 //! Each is loaded and attached when it is made, and the kernel takes it off when it is dropped, also because the process was killed. What a
 //! program was told of somebody who is away expires.
@@ -7,9 +7,11 @@
 mod network;
 mod programs;
 mod sender;
+mod sockets;
 
 pub use network::Network;
 pub use sender::{Sender, SenderCounters};
+pub use sockets::Sockets;
 
 /// Why nothing can be loaded at all; [`None`]: it was built with what it needs.
 pub fn missing() -> Option<&'static str> {

@@ -82,9 +82,15 @@ mod tests {
             ("::/0", "::/0"),
             ("192.0.2.7/32", "192.0.2.7"),
         ] {
-            assert_eq!(text.parse::<Network>().map(|network| network.to_string()), Ok(is.to_owned()), "{text}");
+            assert_eq!(
+                text.parse::<Network>().map(|network| network.to_string()),
+                Ok(is.to_owned()),
+                "{text}"
+            );
         }
-        for wrong in ["", "host", "192.0.2.7/33", "192.0.2.7/-1", "2001:db8::/129", "192.0.2.7/255", "1.2.3/8"] {
+        for wrong in
+            ["", "host", "192.0.2.7/33", "192.0.2.7/-1", "2001:db8::/129", "192.0.2.7/255", "1.2.3/8"]
+        {
             assert!(wrong.parse::<Network>().is_err(), "{wrong}");
         }
     }

@@ -28,6 +28,7 @@ pub use fast_open::{accept_fast, connect_fast, is_under_way, takes_early_data};
 pub use mio::{Interest, net};
 pub use source::{has_address, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
+pub use sys::cgroup::begin_in;
 pub use sys::connects::{Attempt, Call, Connects};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;

@@ -29,6 +29,10 @@ impl Programs {
         match self.0 {}
     }
 
+    pub(crate) fn take(&self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        match self.0 {}
+    }
+
     pub(crate) fn delete(&self, _: &str, _: &[u8]) -> Result<(), String> {
         match self.0 {}
     }

@@ -6,12 +6,14 @@ use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 
 use libbpf_rs::{
-    Error, ErrorKind, Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, ProgramMut, set_print,
+    Error, ErrorKind, Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel,
+    ProgramMut, set_print,
 };
 
 /// The first complaint of libbpf since the last load: it names what the kernel lacks, and an error has a number only.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
 
+#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it so")]
 fn complain(_: PrintLevel, text: String) {
     if let Ok(mut complaint) = COMPLAINT.lock()
         && complaint.is_empty()
@@ -35,7 +37,8 @@ impl Programs {
             complaint.clear();
         }
         // ELF wants its beginning aligned, which a copy is.
-        let object = ObjectBuilder::default().open_memory(&bytes.to_vec()).and_then(|open| open.load());
+        let aligned = bytes.to_vec();
+        let object = ObjectBuilder::default().open_memory(&aligned).and_then(OpenObject::load);
         Ok(Self { object: object.map_err(|error| refused("load", &error))?, links: Vec::new() })
     }
 
@@ -64,6 +67,16 @@ impl Programs {
 
     pub(crate) fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<(), String> {
         self.map(map)?.update(key, value, MapFlags::ANY).map_err(|error| refused(map, &error))
+    }
+
+    /// What a map has for a key, which is taken out.
+    pub(crate) fn take(&self, map: &str, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let map_of = self.map(map)?;
+        let found = map_of.lookup(key, MapFlags::ANY).map_err(|error| refused(map, &error))?;
+        if found.is_some() {
+            self.delete(map, key)?;
+        }
+        Ok(found)
     }
 
     /// Nothing is wrong where there is no such key.
@@ -102,6 +115,7 @@ fn absent(name: &str) -> String {
 fn refused(what: &str, error: &Error) -> String {
     let complaint = COMPLAINT.lock().map(|complaint| complaint.clone()).unwrap_or_default();
     let next = match error.kind() {
+        ErrorKind::AlreadyExists => "; another handfastd does that: a machine has one",
         ErrorKind::PermissionDenied => "; run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON",
         _ => "",
     };

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
 pub(crate) mod arrival;
+pub(crate) mod cgroup;
 pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;

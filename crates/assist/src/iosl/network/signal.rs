@@ -103,7 +103,8 @@ mod tests {
     fn a_signal_that_falls_is_predicted_and_one_that_returns_ends_it() {
         let fall = (0..20).map(|n| Some(-60 - 2 * n));
         let away = [None; 5];
-        let reports = std::iter::repeat_n(Some(-60), 10).chain(fall).chain(away).chain([Some(-94), Some(-70)]);
+        let reports =
+            std::iter::repeat_n(Some(-60), 10).chain(fall).chain(away).chain([Some(-94), Some(-70)]);
         let (changes, signal) = changes(reports);
         // -60 - 2 n + 95 < 3 + lag at n = 17, where SINR is 1 dB.
         assert_eq!(changes, [(270, Change::Away), (360, Change::Back)]);

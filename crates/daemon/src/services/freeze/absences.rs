@@ -41,7 +41,8 @@ impl Absences {
 
     /// All that have been away for too long end: who is back by that.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Network> {
-        let late: Vec<_> = self.until.iter().filter(|(_, until)| **until <= now).map(|(key, _)| *key).collect();
+        let late: Vec<_> =
+            self.until.iter().filter(|(_, until)| **until <= now).map(|(key, _)| *key).collect();
         late.into_iter().filter(|(of, who)| self.end(*of, *who)).map(|(of, _)| of).collect()
     }
 

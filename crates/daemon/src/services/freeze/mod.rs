@@ -50,7 +50,9 @@ impl Service for FreezeService {
     }
 
     fn command(&self, command: Command) -> Command {
-        command.about("Keeps the windows of this machine's connections while their peers are away").after_help(HELP)
+        command
+            .about("Keeps the windows of this machine's connections while their peers are away")
+            .after_help(HELP)
     }
 
     fn configure(&self, file: &ConfigFile, _: bool) -> Result<Box<dyn Configured>, String> {

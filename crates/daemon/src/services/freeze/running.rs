@@ -145,7 +145,8 @@ impl Freeze {
 
     fn read_signal(&mut self) {
         let reports = self.signal.as_mut().map_or(Ok(Vec::new()), |(_, follower)| follower.read());
-        let reports: Vec<Result<Report, String>> = reports.unwrap_or_else(|error| vec![Err(error.to_string())]);
+        let reports: Vec<Result<Report, String>> =
+            reports.unwrap_or_else(|error| vec![Err(error.to_string())]);
         let (mut changes, mut senseless) = (Vec::new(), None);
         for report in reports {
             match (report, &mut self.signal) {
@@ -250,7 +251,8 @@ impl Running for Freeze {
             self.absences.end(*peers, Who::Signal);
             self.sender.set_back(*peers, false)
         });
-        let come = self.settings.peers.difference(&old.peers).try_for_each(|peers| self.sender.add_peers(*peers));
+        let come =
+            self.settings.peers.difference(&old.peers).try_for_each(|peers| self.sender.add_peers(*peers));
         match gone.and(come) {
             Ok(()) => info!("configuration applied"),
             Err(error) => error!(error, "the kernel does not hear of the peers"),

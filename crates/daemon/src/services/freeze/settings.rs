@@ -130,7 +130,9 @@ impl Settings {
 fn peers(listed: &Located<Vec<Located<String>>>) -> Checked<BTreeSet<Network>> {
     let of = |text: &Located<String>| {
         let wrong = |title: String| Problem::at(text.span.clone(), title);
-        text.parse().map_err(|error: String| wrong(error).expected("expected such as \"192.0.2.0/24\" or \"2001:db8::1\""))
+        text.parse().map_err(|error: String| {
+            wrong(error).expected("expected such as \"192.0.2.0/24\" or \"2001:db8::1\"")
+        })
     };
     let peers = listed.iter().map(of).collect::<Checked<BTreeSet<_>>>()?;
     if peers.is_empty() || peers.len() > MOST {
@@ -175,9 +177,14 @@ signal = {file = "/run/signal", noise = "-90dBm"}
     fn a_file_says_whom_it_helps() {
         let settings = Settings::parse(BASE, "x").unwrap();
         let signal = settings.signal.as_ref().unwrap();
-        assert_eq!((signal.noise, settings.rto_max, settings.longest), (Dbm(-90_000), LEAST_RTO_MAX, LONGEST));
+        assert_eq!(
+            (signal.noise, settings.rto_max, settings.longest),
+            (Dbm(-90_000), LEAST_RTO_MAX, LONGEST)
+        );
         let text = settings.describe();
-        for line in ["to 192.0.2.0/24, 2001:db8::1, for 1min", "timeout is 1s", "/run/signal, over a noise of -90dBm"] {
+        for line in
+            ["to 192.0.2.0/24, 2001:db8::1, for 1min", "timeout is 1s", "/run/signal, over a noise of -90dBm"]
+        {
             assert!(text.contains(line), "{line}: {text}");
         }
     }
