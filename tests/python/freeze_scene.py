@@ -129,7 +129,7 @@ def cwnd(connection: socket.socket) -> int:
 
 
 def middle(outages: list[Outage]) -> tuple[float, float, float]:
-    """cwnd after the return, the stall, and the megabits of the second after it: medians."""
+    """Cwnd after the return, the stall, and the megabits of the second after it: medians."""
     return (
         median(one.after for one in outages),
         median(one.stall_s for one in outages),
@@ -190,7 +190,9 @@ def _offloads_off() -> None:
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
     """Both, and the link between them."""
-    sender, receiver, hub = (names.mine(940_000, number, name) for number, name in enumerate(("sender", "receiver", "hub")))
+    sender, receiver, hub = (
+        names.mine(940_000, number, name) for number, name in enumerate(("sender", "receiver", "hub"))
+    )
     with ExitStack() as stack:
         for space in (sender, receiver, hub):
             netns.create(space.name)

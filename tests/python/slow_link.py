@@ -1,4 +1,6 @@
-"""A link between two interfaces of this namespace: its rate, its delay and its queue; it is cut and mended by lines of standard input.
+"""A link between two interfaces of this namespace: its rate, its delay and its queue.
+
+Lines of standard input cut and mend it: `down`, `up`.
 
     python slow_link.py ONE OTHER RATE_BPS DELAY_S QUEUE
 

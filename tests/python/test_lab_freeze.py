@@ -1,4 +1,4 @@
-"""`handfastd session freeze` at a sender whose peer is away for 3 s, beside the kernel's CUBIC and its capped timeout."""
+"""`handfastd session freeze` at a sender whose peer is away for 3 s, beside CUBIC and a capped timeout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _lacking() -> str | None:
     if lacks := controller.missing():
         return f"no daemon to run: {lacks}"
     check = [str(controller.daemon()), "session", "freeze", "--check", "--config", "/dev/stdin"]
-    config = f'[freeze]\nsocket = "/tmp/handfast-{os.getpid()}.sock"\npeers = ["192.0.2.1"]\n'  # noqa: S108
+    config = f'[freeze]\nsocket = "/tmp/handfast-{os.getpid()}.sock"\npeers = ["192.0.2.1"]\n'
     checked = subprocess.run(check, input=config, capture_output=True, text=True, check=False)
     return checked.stderr.strip() if checked.returncode else None
 
@@ -74,7 +74,8 @@ def test_an_outage_of_which_nobody_says_anything_is_cubic_s(made: Scene) -> None
     daemon = made.daemon(made.sender, CONFIG)
     outage = made.outage(None)
     assert outage.control == "handfast_cubic"
-    assert outage.after < outage.before / 2 or outage.stall_s > 0.5
+    # Its timer is capped all the same.
+    assert outage.after < outage.before
     assert daemon.counters()["connections_frozen"] == 0
 
 
@@ -111,7 +112,7 @@ def test_the_signal_says_it_too(made: Scene, tmp_path: Path) -> None:
 
     with made.transfer():
         time.sleep(0.5)
-        report(*["-60"] * 10, *[str(-60 - 2 * n) for n in range(18)])
+        report(*["-60"] * 10, *[str(-60 - 5 * n) for n in range(7)], "-94")
         daemon.until(lambda status: status["away"] == [RECEIVER])
         report("gone")
         time.sleep(0.3)
