@@ -7,6 +7,7 @@ pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
 mod mapping;
+pub(crate) mod mptcp;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;

@@ -19,6 +19,7 @@ use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
+use super::below::Below;
 use early::Early;
 use paths::Path;
 pub(in crate::services) use plug::Plug;
@@ -81,6 +82,8 @@ pub(super) struct Carrier {
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
     early: Early,
+    /// What new paths are.
+    below: Below,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     opened: u64,
@@ -88,7 +91,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    pub(super) fn new(identity: Identity, config: Config) -> Self {
+    pub(super) fn new(identity: Identity, config: Config, below: Below) -> Self {
         Self {
             end: End::new(identity, config),
             application: None,
@@ -102,6 +105,7 @@ impl Carrier {
             due: BTreeSet::new(),
             news: VecDeque::new(),
             early: Early::default(),
+            below,
             is_suspended: false,
             opened: 0,
             chunk: vec![0; CHUNK],

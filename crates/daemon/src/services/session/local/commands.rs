@@ -15,6 +15,7 @@ use handfast_io::EventLoop;
 use handfast_io::net::UnixStream;
 use serde_json::{Value, json};
 
+use super::super::below::Below;
 use super::super::carrier::Plug;
 use super::super::keys::{self, Known};
 use super::client::{Client, Via};
@@ -38,6 +39,9 @@ struct PeerOptions {
     /// Without a peer: an error, or a connection that goes straight. Default: require with --peer, otherwise prefer
     #[arg(long, value_enum, value_name = "POLICY")]
     policy: Option<PolicyWord>,
+    /// What is below sessions
+    #[arg(long, value_enum, value_name = "BELOW", default_value = "tcp")]
+    below: Below,
     /// Logs to standard error what happens to sessions
     #[arg(long, short)]
     verbose: bool,
@@ -155,7 +159,8 @@ fn described(control: &Path, answer: &Value) -> String {
 }
 
 fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
-    let PeerOptions { peer, peer_key, policy, .. } = options;
+    let PeerOptions { peer, peer_key, policy, below, .. } = options;
+    below.is_there().map_err(|why| format!("error: --below {}: {why}", below.name()))?;
     let key = peer_key.map(|text| {
         keys::parse(&text).ok_or_else(|| "error: --peer-key: expected 64 hexadecimal digits".to_owned())
     });
@@ -167,7 +172,7 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
     let fixed = peer.map(|text| peers::named(&text)).transpose()?;
     let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
-    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default() })
+    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below })
 }
 
 /// A log on standard error, where somebody wants one. It ends with the process.

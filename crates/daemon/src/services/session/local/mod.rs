@@ -29,6 +29,7 @@ use handfast_io::netlink::LinkChanges;
 use handfast_io::{Clock, Connects, EventLoop, SourceId, Timers, source_towards};
 use tracing::info;
 
+use super::below::Below;
 use super::carrier::Carrier;
 use super::keys;
 use crate::services::questions::Questions;
@@ -139,11 +140,12 @@ struct Setup {
     peers: Peers,
     keys: Keys,
     config: Config,
+    below: Below,
 }
 
 impl Local {
     fn new(setup: Setup, places: &Places, io: &mut EventLoop) -> Result<Self, String> {
-        let Setup { peers, keys, config } = setup;
+        let Setup { peers, keys, config, below } = setup;
         let system = |error: std::io::Error| format!("error: {error}");
         // Nobody dials this end.
         let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
@@ -154,7 +156,7 @@ impl Local {
         let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
-            carrier: Carrier::new(identity, config),
+            carrier: Carrier::new(identity, config, below),
             peers,
             fronts: None,
             questions,

@@ -9,11 +9,13 @@ use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
 use handfast_io::{
-    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, next_connection, takes_early_data,
+    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, listen_mptcp, next_connection,
+    takes_early_data,
 };
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use super::below::Below;
 use super::carrier::{Carrier, News};
 use super::keys::{self, name_of};
 use super::settings::Settings;
@@ -65,7 +67,8 @@ impl Server {
         let keys = keys::own(&settings.key_file)?;
         let (public, allowed) = (keys.public(), settings.clients.allowed()?);
         let listed = allowed.keys.clone();
-        let carrier = Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config);
+        let carrier =
+            Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config, settings.below);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -73,8 +76,11 @@ impl Server {
             warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
         }
         let mut started = || -> Result<_, Failure> {
-            let mut listener =
-                TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
+            let mut listener = match settings.below {
+                Below::Tcp => TcpListener::bind(settings.listen),
+                Below::Mptcp => listen_mptcp(settings.listen),
+            }
+            .context(|| format!("listen at {}", settings.listen))?;
             if let Err(error) = accept_fast(&listener, MOST_EARLY) {
                 warn!(%error, "a client's first message waits for TCP's handshake");
             } else if !takes_early_data() {
@@ -233,12 +239,13 @@ impl Running for Server {
             Ok(allowed) => allowed,
             Err(error) => return warn!(error, "clients not read: the old ones stay"),
         };
-        let Settings { listen, key_file, socket, config, log, .. } = &self.settings;
-        if (&new.listen, &new.key_file, &new.socket, &new.config) != (listen, key_file, socket, config) {
+        let Settings { listen, key_file, socket, config, below, log, .. } = &self.settings;
+        let fixed = (&new.listen, &new.key_file, &new.socket, &new.config, &new.below);
+        if fixed != (listen, key_file, socket, config, below) {
             warn!("all but clients and targets stays as it is until the daemon is started again");
         }
         (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
-        (new.config, new.log) = (*config, *log);
+        (new.config, new.below, new.log) = (*config, *below, *log);
         log_changes(&self.settings.plan(), &new.plan());
         self.listed.clone_from(&allowed.keys);
         self.carrier.set_allowed(allowed);
