@@ -90,6 +90,8 @@ struct orders {
     __u32 task;
     /* TCP_RTO_MAX_MS of connections that are helped; 0: as it is. */
     __u32 rto_max_ms;
+    /* Its network namespace: a cgroup has programs of several. */
+    __u64 network;
 };
 
 struct {
@@ -258,6 +260,8 @@ int on_established(struct bpf_sock_ops *ops) {
     __be32 address[4];
     if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
         return 1;
+    if (!order || bpf_get_netns_cookie(ops) != order->network)
+        return 1;
     if (ops->family == AF_INET) {
         of = peers_of_four(ops->remote_ip4);
     } else {
@@ -267,7 +271,7 @@ int on_established(struct bpf_sock_ops *ops) {
         address[3] = ops->remote_ip6[3];
         of = peers_of_six(address);
     }
-    if (!of || !order || bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+    if (!of || bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return 1;
     COUNT(adopted);
     limit = order->rto_max_ms;

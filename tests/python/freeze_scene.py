@@ -22,7 +22,7 @@ from handfast.lab import names, processes
 from handfast.lab.names import Namespace
 from sdtp_scene import Daemon, inside
 
-SENDER, RECEIVER = "10.3.0.1", "10.3.0.2"
+SENDER, RECEIVER = "198.18.31.1", "198.18.31.2"
 LINK = ["20e6", "0.02", "100"]
 OUTAGE_S = 3.0
 SIOCETHTOOL = 0x8946

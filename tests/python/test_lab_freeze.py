@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import mine, real
-from freeze_scene import RECEIVER, Scene, cwnd, middle, scene, tell
+from freeze_scene import RECEIVER, SENDER, Scene, cwnd, middle, scene, tell
 from handfast.lab import controller, processes
 
 
@@ -33,6 +33,13 @@ CONFIG = f"""
 [freeze]
 socket = "{{socket}}"
 peers = ["{RECEIVER}"]
+"""
+
+RECEIVING = f"""
+[freeze]
+socket = "{{socket}}"
+peers = ["{SENDER}"]
+interface = "wire"
 """
 
 
@@ -67,6 +74,21 @@ def test_a_sender_goes_on_as_it_was(made: Scene) -> None:
     counters = daemon.counters()
     assert counters["connections_frozen"] == counters["connections_thawed"] == TIMES
     assert counters["timeouts_without_effect"] >= TIMES
+
+
+@pytest.mark.parametrize("ahead_s", [0.3, 0.0])
+def test_a_receiver_closes_its_window_and_opens_it(made: Scene, ahead_s: float) -> None:
+    plain = [made.outage(None, control="cubic") for _ in range(TIMES)]
+    daemon = made.daemon(made.receiver, RECEIVING)
+    closed = [made.outage(daemon, ahead_s=ahead_s, control="cubic") for _ in range(TIMES)]
+    print(ahead_s, middle(plain), middle(closed), closed)  # noqa: T201
+    # The three acknowledgments start it, not the sender's timer.
+    assert middle(closed)[1] < 0.2 < middle(plain)[1]
+    assert middle(closed)[2] > middle(plain)[2]
+    counters = daemon.counters()
+    assert counters["windows_closed"] >= TIMES
+    if ahead_s > 0:
+        assert all(one.after >= one.before / 2 for one in closed), "what was in flight had come"
 
 
 def test_an_outage_of_which_nobody_says_anything_is_cubic_s(made: Scene) -> None:

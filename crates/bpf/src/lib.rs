@@ -1,4 +1,5 @@
-//! eBPF programs for connections: [`Sender`] freezes those that send, [`Sockets`] leads those of a cgroup to an end of sessions.
+//! eBPF programs for connections: [`Sender`] freezes those that send, [`Receiver`] closes the
+//! window of those that receive, [`Sockets`] leads those of a cgroup to an end of sessions.
 //!
 //! Each is loaded and attached when it is made, and the kernel takes it off when it is dropped, also because the process was killed. What a
 //! program was told of somebody who is away expires.
@@ -6,10 +7,12 @@
 
 mod network;
 mod programs;
+mod receiver;
 mod sender;
 mod sockets;
 
 pub use network::Network;
+pub use receiver::{LastSegment, Receiver};
 pub use sender::{Sender, SenderCounters};
 pub use sockets::Sockets;
 

@@ -23,6 +23,11 @@ impl Network {
         key
     }
 
+    /// Whether an address is one of it.
+    pub fn contains(self, address: IpAddr) -> bool {
+        Self::masked(Self::from(address).address, self.prefix_len) == self
+    }
+
     /// What is beyond the prefix is zero.
     fn masked(address: Ipv6Addr, prefix_len: u8) -> Self {
         let mask = u128::MAX.checked_shl(u32::from(128 - prefix_len)).unwrap_or(0);
@@ -93,6 +98,17 @@ mod tests {
         {
             assert!(wrong.parse::<Network>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_network_contains_what_begins_as_it_does() {
+        let network: Network = "192.0.2.0/24".parse().unwrap();
+        for (address, is_in) in
+            [("192.0.2.255", true), ("192.0.3.0", false), ("::ffff:192.0.2.1", true), ("::1", false)]
+        {
+            assert_eq!(network.contains(address.parse().unwrap()), is_in, "{address}");
+        }
+        assert!("::/0".parse::<Network>().unwrap().contains([192, 0, 2, 1].into()));
     }
 
     #[test]

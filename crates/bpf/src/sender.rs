@@ -31,20 +31,21 @@ pub struct SenderCounters {
 pub struct Sender {
     programs: Programs,
     rto_max_ms: u32,
+    network: u64,
 }
 
 impl Sender {
     /// Takes the connections to its peers that programs of a cgroup open from now on. `rto_max_ms`: the longest retransmission timeout of
-    /// those, where the kernel knows that (Linux 6.15); 0: as it is.
+    /// those, where the kernel knows that (Linux 6.15); 0: as it is. `network`: the network namespace (`SO_NETNS_COOKIE`).
     ///
     /// # Errors
     /// What the kernel lacks, or does not allow.
-    pub fn attach(cgroup: &Path, rto_max_ms: u32) -> Result<Self, String> {
+    pub fn attach(cgroup: &Path, rto_max_ms: u32, network: u64) -> Result<Self, String> {
         let mut programs = Programs::load(object!("sender"))?;
         let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
         programs.attach_struct_ops("cubic")?;
         programs.attach_cgroup("on_established", &folder)?;
-        let this = Self { programs, rto_max_ms };
+        let this = Self { programs, rto_max_ms, network };
         this.order(Task::Adopt)?;
         Ok(this)
     }
@@ -104,7 +105,8 @@ impl Sender {
     }
 
     fn order(&self, task: Task) -> Result<(), String> {
-        let orders = [(task as u32).to_ne_bytes(), self.rto_max_ms.to_ne_bytes()].concat();
+        let words = [(task as u32).to_ne_bytes(), self.rto_max_ms.to_ne_bytes()].concat();
+        let orders = [&words[..], &self.network.to_ne_bytes()].concat();
         self.programs.update("orders", &0_u32.to_ne_bytes(), &orders)
     }
 
@@ -129,7 +131,7 @@ mod tests {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let cgroup = mounts.lines().find_map(|line| line.split_once(" cgroup2 "));
         let cgroup = cgroup.and_then(|(before, _)| before.split(' ').nth(1)).unwrap_or("/nowhere");
-        let sender = match Sender::attach(Path::new(cgroup), 1000) {
+        let sender = match Sender::attach(Path::new(cgroup), 1000, 0) {
             Ok(sender) => sender,
             Err(refused) => {
                 let reasons =

@@ -34,6 +34,7 @@ pub use sys::cgroup::begin_in;
 pub use sys::connects::{Attempt, Call, Connects};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
+pub use sys::network_cookie::network_cookie;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;
 pub use sys::stream_options::{Liveliness, reset_on_close};

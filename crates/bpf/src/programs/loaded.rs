@@ -10,6 +10,8 @@ use libbpf_rs::{
     ProgramMut, set_print,
 };
 
+use super::{Entry, tcx};
+
 /// The first complaint of libbpf since the last load: it names what the kernel lacks, and an error has a number only.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
 
@@ -55,6 +57,21 @@ impl Programs {
         let link = self.program(name)?.attach_cgroup(cgroup.as_raw_fd());
         self.links.push(link.map_err(|error| refused(name, &error))?);
         Ok(())
+    }
+
+    /// Attaches a program to an interface, after those that are there.
+    pub(crate) fn attach_tcx(&mut self, name: &str, interface: u32) -> Result<(), String> {
+        let link = tcx::attach(&self.program(name)?, interface as i32);
+        self.links.push(link.map_err(|error| format!("eBPF: {name}: interface {interface}: {error}"))?);
+        Ok(())
+    }
+
+    /// All keys of a map, with their values; of what changes meanwhile some may be left out.
+    pub(crate) fn entries(&self, map: &str) -> Result<Vec<Entry>, String> {
+        let map = self.map(map)?;
+        let most = map.max_entries() as usize;
+        let with_value = |key: Vec<u8>| Some((map.lookup(&key, MapFlags::ANY).ok()??, key));
+        Ok(map.keys().take(most).filter_map(with_value).map(|(value, key)| (key, value)).collect())
     }
 
     /// Runs an iterator to its end.

@@ -4,11 +4,16 @@
 mod absent;
 #[cfg(feature = "ebpf")]
 mod loaded;
+#[cfg(feature = "ebpf")]
+mod tcx;
 
 #[cfg(not(feature = "ebpf"))]
 pub(crate) use absent::Programs;
 #[cfg(feature = "ebpf")]
 pub(crate) use loaded::Programs;
+
+/// A key of a map, and its value.
+pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 
 /// Why nothing can be loaded.
 pub(crate) const MISSING: Option<&str> = if cfg!(feature = "ebpf") {

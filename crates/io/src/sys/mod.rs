@@ -8,6 +8,7 @@ pub(crate) mod ethtool;
 pub(crate) mod inbox;
 mod mapping;
 pub(crate) mod mptcp;
+pub(crate) mod network_cookie;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;

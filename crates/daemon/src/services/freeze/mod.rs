@@ -3,6 +3,7 @@
 
 mod absences;
 mod follower;
+mod repeat;
 mod running;
 mod settings;
 

@@ -1,14 +1,15 @@
 //! The running service: what it hears of peers and of the signal, and what it tells the kernel.
 
 use handfast_assist::iosl::network::{Change, Signal};
-use handfast_bpf::{Network, Sender};
+use handfast_bpf::{Network, Receiver, Sender};
 use handfast_core::{Duration, Instant};
-use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers};
+use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers, index_of, network_cookie};
 use serde_json::{Value, json};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::absences::{Absences, Who};
 use super::follower::{Follower, Report};
+use super::repeat::{Repeater, Window};
 use super::settings::Settings;
 use crate::process::{ConfigFile, Context, Failure, Log, log_changes, reread};
 use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
@@ -18,6 +19,9 @@ use crate::services::{Configured, Running, unobstructed};
 const BELIEVED: Duration = Duration::from_secs(2);
 /// How often it is told again.
 const RENEW: Duration = Duration::from_millis(500);
+
+/// `[iosl]` VI.A: "three duplicate ACKs".
+const REPEATED: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -32,6 +36,7 @@ enum Due {
 pub(super) struct Freeze {
     settings: Settings,
     sender: Sender,
+    receiver: Option<(Receiver, Repeater)>,
     absences: Absences,
     signal: Option<(Signal, Follower)>,
     questions: Questions,
@@ -62,14 +67,20 @@ impl Freeze {
             .context(|| format!("socket {}", settings.socket.display()))
             .map_err(system)?;
         let wrong = |error: String| format!("error: {error}");
-        let sender =
-            Sender::attach(&settings.cgroup()?, settings.rto_max.as_millis() as u32).map_err(wrong)?;
-        for peers in &settings.peers {
-            sender.add_peers(*peers).map_err(wrong)?;
-        }
-        info!(connections = sender.counters().map_or(0, |counters| counters.adopted), "started");
+        let network = network_cookie().context(|| "network namespace".to_owned()).map_err(system)?;
+        let rto_max_ms = settings.rto_max.as_millis() as u32;
+        let sender = Sender::attach(&settings.cgroup()?, rto_max_ms, network).map_err(wrong)?;
+        let receiver = settings.interface.as_deref().map(receiving).transpose().map_err(wrong)?;
         let (absences, timers) = (Absences::default(), Timers::default());
-        Ok(Self { settings, sender, absences, signal, questions, timers, log, file })
+        let this = Self { settings, sender, receiver, absences, signal, questions, timers, log, file };
+        this.settings.peers.iter().try_for_each(|peers| this.add_peers(*peers)).map_err(wrong)?;
+        info!(connections = this.sender.counters().map_or(0, |counters| counters.adopted), "started");
+        Ok(this)
+    }
+
+    fn add_peers(&self, peers: Network) -> Result<(), String> {
+        self.sender.add_peers(peers)?;
+        self.receiver.as_ref().map_or(Ok(()), |(receiver, _)| receiver.add_peers(peers))
     }
 
     fn now() -> Instant {
@@ -83,6 +94,7 @@ impl Freeze {
             return json!({"error": "too many are away"});
         }
         let told = self.tell(peers, now).and_then(|()| self.sender.freeze());
+        let told = told.and_then(|()| self.repeat(peers, Window::Zero, 1));
         self.timers.set_by(Due::Renewal, now + RENEW);
         info!(%peers, ?who, "away");
         answer(told)
@@ -99,13 +111,33 @@ impl Freeze {
     /// Has their connections go on at once.
     fn thaw(&self, back: &[Network]) -> Result<(), String> {
         for peers in back {
-            self.sender.set_back(*peers, self.settings.peers.contains(peers))?;
+            let keep = self.settings.peers.contains(peers);
+            self.sender.set_back(*peers, keep)?;
+            if let Some((receiver, _)) = &self.receiver {
+                receiver.set_back(*peers, keep)?;
+                self.repeat(*peers, Window::AsItWas, REPEATED)?;
+            }
         }
         self.sender.kick()
     }
 
+    /// Says again what connections have acknowledged last.
+    fn repeat(&self, peers: Network, window: Window, times: usize) -> Result<(), String> {
+        let Some((receiver, repeater)) = &self.receiver else { return Ok(()) };
+        for last in receiver.last_segments(peers)? {
+            for _ in 0..times {
+                if let Err(error) = repeater.send(&last, window) {
+                    debug!(%error, remote = %last.remote, "an acknowledgment not repeated");
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn tell(&self, peers: Network, now: Instant) -> Result<(), String> {
-        self.sender.set_away(peers, self.absences.until(peers, now + BELIEVED).as_nanos())
+        let until = self.absences.until(peers, now + BELIEVED).as_nanos();
+        self.sender.set_away(peers, until)?;
+        self.receiver.as_ref().map_or(Ok(()), |(receiver, _)| receiver.set_away(peers, until))
     }
 
     fn renew(&mut self, now: Instant) {
@@ -188,6 +220,12 @@ impl Freeze {
     }
 }
 
+fn receiving(interface: &str) -> Result<(Receiver, Repeater), String> {
+    let wrong = |error: std::io::Error| format!("interface {interface}: {error}");
+    let receiver = Receiver::attach(index_of(interface).map_err(wrong)?)?;
+    Ok((receiver, Repeater::open().map_err(wrong)?))
+}
+
 fn answer(told: Result<(), String>) -> Value {
     match told {
         Ok(()) => json!({"ok": true}),
@@ -247,12 +285,12 @@ impl Running for Freeze {
         new = Settings { peers: new.peers, longest: new.longest, ..old };
         log_changes(&self.settings.plan(), &new.plan());
         let old = std::mem::replace(&mut self.settings, new);
-        let gone = old.peers.difference(&self.settings.peers).try_for_each(|peers| {
+        let left: Vec<_> = old.peers.difference(&self.settings.peers).copied().collect();
+        for peers in &left {
             self.absences.end(*peers, Who::Signal);
-            self.sender.set_back(*peers, false)
-        });
-        let come =
-            self.settings.peers.difference(&old.peers).try_for_each(|peers| self.sender.add_peers(*peers));
+        }
+        let gone = self.thaw(&left);
+        let come = self.settings.peers.difference(&old.peers).try_for_each(|peers| self.add_peers(*peers));
         match gone.and(come) {
             Ok(()) => info!("configuration applied"),
             Err(error) => error!(error, "the kernel does not hear of the peers"),
@@ -274,6 +312,9 @@ impl Running for Freeze {
             },
             "log_lines_dropped": self.log.dropped(),
         });
+        if let Some((receiver, _)) = &self.receiver {
+            status["counters"]["windows_closed"] = receiver.closed().unwrap_or_default().into();
+        }
         if let Some((signal, _)) = &self.signal {
             for (name, count) in signal.counters().totals() {
                 status["counters"][name] = count.into();

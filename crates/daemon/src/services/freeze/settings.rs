@@ -48,6 +48,8 @@ table! {
         rto_max: TimeSpan,
         /// Who is away for longer is taken to be back. Default: "1min".
         longest: TimeSpan,
+        /// The interface by which it receives from them, if that is to stop, too. Default: it only helps what is sent.
+        interface: String,
         /// The radio behind which the peers are. Default: it is only told.
         signal: SignalTable,
         /// Least important messages that are logged. Default: "info".
@@ -70,6 +72,7 @@ pub(super) struct Settings {
     pub(super) cgroup: Option<PathBuf>,
     pub(super) rto_max: Duration,
     pub(super) longest: Duration,
+    pub(super) interface: Option<String>,
     pub(super) signal: Option<Source>,
     pub(super) log: Level,
 }
@@ -93,6 +96,7 @@ impl Settings {
             cgroup: file.cgroup.map(|cgroup| cgroup.value.into()),
             rto_max: file.rto_max.as_ref().map_or(Ok(LEAST_RTO_MAX), rto_max)?,
             longest: file.longest.as_ref().map_or(Ok(LONGEST), |longest| positive(longest, "longest"))?,
+            interface: file.interface.map(|interface| interface.value),
             signal: file.signal.map(source).transpose()?,
             log: file.log.map(|log| log.value).unwrap_or_default().into(),
         })
@@ -105,6 +109,9 @@ impl Settings {
             Some(cgroup) => format!("of programs in {}", cgroup.display()),
             None => "of this machine's programs".to_owned(),
         };
+        let receives = self.interface.as_ref().map_or_else(String::new, |interface| {
+            format!("has them send nothing by {interface} meanwhile, by windows of zero\n")
+        });
         let signal = match &self.signal {
             Some(Source { file, noise }) => {
                 format!("follows the signal in {}, over a noise of {noise}\n", file.display())
@@ -113,7 +120,7 @@ impl Settings {
         };
         format!(
             "freezes connections {programs} to {}, for {} at most\n\
-             their retransmission timeout is {} at most\n{signal}is told at {}\n",
+             their retransmission timeout is {} at most\n{receives}{signal}is told at {}\n",
             peers.join(", "),
             self.longest,
             self.rto_max,
@@ -170,6 +177,7 @@ mod tests {
 [freeze]
 socket = "/s"
 peers = ["192.0.2.0/24", "2001:db8::1"]
+interface = "wlan0"
 signal = {file = "/run/signal", noise = "-90dBm"}
 "#;
 
@@ -182,9 +190,12 @@ signal = {file = "/run/signal", noise = "-90dBm"}
             (Dbm(-90_000), LEAST_RTO_MAX, LONGEST)
         );
         let text = settings.describe();
-        for line in
-            ["to 192.0.2.0/24, 2001:db8::1, for 1min", "timeout is 1s", "/run/signal, over a noise of -90dBm"]
-        {
+        for line in [
+            "to 192.0.2.0/24, 2001:db8::1, for 1min",
+            "timeout is 1s",
+            "nothing by wlan0",
+            "/run/signal, over a noise of -90dBm",
+        ] {
             assert!(text.contains(line), "{line}: {text}");
         }
     }
