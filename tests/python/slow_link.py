@@ -59,16 +59,16 @@ def opened(interface: str) -> socket.socket:
 
 def main(one: str, other: str, rate_bps: str, delay_s: str, queue: str) -> None:
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
-    sockets = opened(one), opened(other)
+    here, there = opened(one), opened(other)
     shape = float(rate_bps), float(delay_s), int(queue)
-    directions = Direction(*sockets, *shape), Direction(*reversed(sockets), *shape)
+    directions = Direction(here, there, *shape), Direction(there, here, *shape)
     is_up = True
     print("ready", flush=True)  # noqa: T201
     while True:
         now = time.monotonic()
         due = [direction.under_way[0][1] for direction in directions if direction.under_way]
         timeout = max(0.0, min(due) - now) if due else None
-        readable, _, _ = select.select([*sockets, sys.stdin], [], [], timeout)
+        readable, _, _ = select.select([here, there, sys.stdin], [], [], timeout)
         now = time.monotonic()
         if sys.stdin in readable:
             said = sys.stdin.readline().strip()

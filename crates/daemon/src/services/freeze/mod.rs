@@ -35,8 +35,11 @@ It reads the table [freeze] of FILE:
     signal = {file = \"/run/signal\"}
 
 It needs no other end. Connections of this machine to these peers get the congestion control `handfast_cubic`: CUBIC
-that keeps cwnd and ssthresh while they are away. That somebody is away or back says the signal, or
-`handfastd session away` and `back`. Without news of this process nobody is away for more than 2 s.
+that keeps cwnd and ssthresh while they are away. With `interface = \"wlan0\"` what this machine acknowledges to them
+has a window of zero meanwhile, and its last acknowledgments go three times when they are back.
+
+That somebody is away or back says the signal, or `handfastd session away` and `back`. Without news of this process
+nobody is away for more than 2 s.
 
 It needs root, and a kernel with BTF and cgroup v2. SIGTERM and SIGINT end it with exit code 0; its connections go on
 with CUBIC. Exit code 2: the configuration or the system does not allow it to run.";
