@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only
- * What the programs read of the kernel: only the fields that they use. The loader finds where this kernel has them (CO-RE). */
+ * What the programs read of the kernel: only the fields that they use. The loader finds where this kernel has them
+ * (CO-RE). */
 #ifndef HANDFAST_KERNEL_H
 #define HANDFAST_KERNEL_H
 

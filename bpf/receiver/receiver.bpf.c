@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only
- * A receiver whose peer is to send nothing for a while: the window of its acknowledgments is zero ([iosl] VI.A), and the last one of each
- * connection is kept, so that the daemon can repeat it. */
+ * A receiver whose peer is to send nothing for a while: the window of its acknowledgments is zero ([iosl] VI.A), and
+ * the last one of each connection is kept, so that the daemon can repeat it. */
 #include "peers.h"
 
 #define NEXT (-1)

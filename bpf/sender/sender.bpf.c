@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only
  * A sender whose peer is away for a while: CUBIC that keeps cwnd and ssthresh meanwhile ([iosl] IV.C, single-ended).
  *
- * A connection freezes when its peer is said to be away. It thaws with the first acknowledgment after the return, not with the return: a
- * timer that goes off in between is the outage's, too. */
+ * A connection freezes when its peer is said to be away. It thaws with the first acknowledgment after the return, not
+ * with the return: a timer that goes off in between is the outage's, too. */
 #include "peers.h"
 
 #define TCP_CONGESTION 13
@@ -298,8 +298,8 @@ static __always_inline void adopt(struct tcp_sock *tp, const struct orders *orde
         bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
 }
 
-/* Whether the link is back the peer's acknowledgment says. It has to be asked now, not when the timer goes off: to set TCP_NODELAY sends
- * what waits, and its acknowledgment starts the recovery. */
+/* Whether the link is back the peer's acknowledgment says. It has to be asked now, not when the timer goes off: to set
+ * TCP_NODELAY sends what waits, and its acknowledgment starts the recovery. */
 static __always_inline void kick(struct tcp_sock *tp) {
     int was = 0, is = 1;
     if (bpf_getsockopt(tp, SOL_TCP, TCP_NODELAY, &was, sizeof(was)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR Apache-2.0) OR GPL-2.0-only
- * Programs of a cgroup connect to the end of sessions in place of their targets, and do not see that. The end learns the target by the
- * address that the connection comes from. */
+ * Programs of a cgroup connect to the end of sessions in place of their targets, and do not see that. The end learns
+ * the target by the address that the connection comes from. */
 #include "kernel.h"
 
 #define SOCK_STREAM 1
