@@ -8,6 +8,7 @@
 mod accept;
 mod clock;
 mod credentials;
+mod datagrams;
 mod event_loop;
 mod fast_open;
 pub mod frame_io;
@@ -24,6 +25,7 @@ mod wait;
 pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
 pub use credentials::peer_user;
+pub use datagrams::{Came, DatagramInbox, DatagramSocket};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use fast_open::{accept_fast, connect_fast, is_under_way, takes_early_data};
 pub use mio::{Interest, net};

@@ -67,8 +67,8 @@ impl Server {
         let keys = keys::own(&settings.key_file)?;
         let (public, allowed) = (keys.public(), settings.clients.allowed()?);
         let listed = allowed.keys.clone();
-        let carrier =
-            Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config, settings.below);
+        let identity = Identity { keys, allowed, seed: keys::random()? };
+        let mut carrier = Carrier::new(identity, settings.config, settings.below, keys::random()?);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -77,7 +77,7 @@ impl Server {
         }
         let mut started = || -> Result<_, Failure> {
             let mut listener = match settings.below {
-                Below::Tcp => TcpListener::bind(settings.listen),
+                Below::Tcp | Below::Udp => TcpListener::bind(settings.listen),
                 Below::Mptcp => listen_mptcp(settings.listen),
             }
             .context(|| format!("listen at {}", settings.listen))?;
@@ -92,6 +92,9 @@ impl Server {
             let questions = Questions::listen(&settings.socket, io)
                 .context(|| format!("socket {}", settings.socket.display()))?;
             let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
+            if settings.below == Below::Udp {
+                carrier.listen(io, listen).context(|| format!("listen at {listen} of UDP"))?;
+            }
             info!(%listen, public_key = name_of(&public), "started");
             Ok((listener, listener_id, questions))
         };
@@ -119,7 +122,7 @@ impl Server {
             match next_connection(&self.listener) {
                 Ok(None) => return,
                 Ok(Some((stream, from))) => {
-                    if let Err(error) = self.carrier.accept(io, stream, from) {
+                    if let Err(error) = self.carrier.on_accepted(io, stream, from) {
                         warn!(%error, %from, "connection not taken");
                     }
                 }
