@@ -127,7 +127,8 @@ mod tests {
 
     fn exercise(sender: &Sender) {
         assert!(is_registered());
-        let peers = "192.0.2.0/24".parse().unwrap();
+        // Where no other program of this machine connects to.
+        let peers = "2001:db8:6862:7066::/64".parse().unwrap();
         sender.add_peers(peers).unwrap();
         sender.set_away(peers, u64::MAX).unwrap();
         sender.freeze().unwrap();
