@@ -152,6 +152,11 @@ impl End {
         self.sessions.get(&socket).into_iter().flat_map(|entry| entry.links.values().copied())
     }
 
+    /// Of which session a path is.
+    pub fn session_of(&self, path: PathId) -> Option<Socket> {
+        self.links.get(&path)?.of.map(|(socket, _)| socket)
+    }
+
     /// A session, to look at.
     pub fn session(&self, socket: Socket) -> Option<&Session> {
         self.sessions.get(&socket).map(|entry| &entry.session)

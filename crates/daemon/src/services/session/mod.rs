@@ -2,6 +2,7 @@
 //! sockets and its clock.
 
 mod carrier;
+mod keeping;
 mod keys;
 mod local;
 mod server;

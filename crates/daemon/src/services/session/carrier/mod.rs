@@ -1,6 +1,7 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
 mod early;
+mod kept;
 mod paths;
 mod plug;
 mod programs;
@@ -19,6 +20,7 @@ use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
+use super::keeping::Outlives;
 use early::Early;
 use paths::Path;
 pub(in crate::services) use plug::Plug;
@@ -83,12 +85,14 @@ pub(super) struct Carrier {
     early: Early,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
+    outlives: Outlives,
     opened: u64,
     chunk: Vec<u8>,
 }
 
 impl Carrier {
-    pub(super) fn new(identity: Identity, config: Config) -> Self {
+    pub(super) fn new(identity: Identity, mut config: Config, outlives: Outlives) -> Self {
+        config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
             end: End::new(identity, config),
             application: None,
@@ -103,6 +107,7 @@ impl Carrier {
             news: VecDeque::new(),
             early: Early::default(),
             is_suspended: false,
+            outlives,
             opened: 0,
             chunk: vec![0; CHUNK],
         }
@@ -228,6 +233,7 @@ impl Carrier {
             has_said = false;
             while let Some(action) = self.end.poll_action() {
                 has_said = true;
+                self.save();
                 match action {
                     Action::Dial { path, session } => self.dial(io, path, session),
                     Action::Close(path) => self.close_path(path),

@@ -29,6 +29,7 @@ use handfast_io::{Clock, Connects, EventLoop, SourceId, Timers, source_towards};
 use tracing::info;
 
 use super::carrier::Carrier;
+use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
 use catcher::Catcher;
@@ -139,7 +140,7 @@ impl Local {
         let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
-            carrier: Carrier::new(identity, config),
+            carrier: Carrier::new(identity, config, Outlives::No("`run` does not do that")),
             peers,
             fronts: None,
             questions,

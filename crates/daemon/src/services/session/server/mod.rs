@@ -3,8 +3,11 @@
 mod leading;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::Identity;
+use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::carrier::{Carrier, News};
+use super::keeping::Keeping;
 use super::keys::{self, name_of};
 use super::settings::Settings;
 use crate::process::log::limiter::LogLimiter;
@@ -37,6 +41,26 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
+/// What the store calls the listener.
+const LISTENER: &str = "listener";
+
+/// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there.
+fn listener(carrier: &mut Carrier, at: SocketAddr) -> io::Result<TcpListener> {
+    let kept = carrier.store().and_then(|store| store.take(LISTENER)).map(std::net::TcpListener::from);
+    let is_right = |kept: &std::net::TcpListener| {
+        kept.local_addr().is_ok_and(|own| own == at || at.port() == 0 && own.ip() == at.ip())
+    };
+    if let Some(kept) = kept.filter(is_right) {
+        kept.set_nonblocking(true)?;
+        return Ok(TcpListener::from_std(kept));
+    }
+    let made = TcpListener::bind(at)?;
+    if let Some(store) = carrier.store() {
+        store.keep(LISTENER, &made)?;
+    }
+    Ok(made)
+}
+
 /// The running end.
 pub(super) struct Server {
     settings: Settings,
@@ -48,6 +72,8 @@ pub(super) struct Server {
     timers: Timers<Due>,
     limiter: LogLimiter,
     refused_targets: u64,
+    /// Sessions that nobody has led to their target yet.
+    unled: BTreeSet<Socket>,
     /// Clients that are written down, or were and have been struck off.
     listed: BTreeSet<PublicKey>,
     log: Log,
@@ -64,8 +90,10 @@ impl Server {
     ) -> Result<Self, String> {
         let keys = keys::own(&settings.key_file)?;
         let (public, allowed) = (keys.public(), settings.clients.allowed()?);
-        let listed = allowed.keys.clone();
-        let carrier = Carrier::new(Identity { keys, allowed, seed: keys::random()? }, settings.config);
+        let (listed, now_allowed) = (allowed.keys.clone(), allowed.clone());
+        let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
+        let identity = Identity { keys, allowed, seed: keys::random()? };
+        let mut carrier = Carrier::new(identity, settings.config, outlives);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -73,8 +101,8 @@ impl Server {
             warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
         }
         let mut started = || -> Result<_, Failure> {
-            let mut listener =
-                TcpListener::bind(settings.listen).context(|| format!("listen at {}", settings.listen))?;
+            let mut listener = listener(&mut carrier, settings.listen)
+                .context(|| format!("listen at {}", settings.listen))?;
             if let Err(error) = accept_fast(&listener, MOST_EARLY) {
                 warn!(%error, "a client's first message waits for TCP's handshake");
             } else if !takes_early_data() {
@@ -86,12 +114,21 @@ impl Server {
             let questions = Questions::listen(&settings.socket, io)
                 .context(|| format!("socket {}", settings.socket.display()))?;
             let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
+            if let Some(why) = carrier.why_not_kept() {
+                info!(why, "sessions end with this process");
+            }
             info!(%listen, public_key = name_of(&public), "started");
             Ok((listener, listener_id, questions))
         };
         let (listener, listener_id, questions) = started().map_err(|failure| {
             crate::services::unobstructed(&settings).err().unwrap_or_else(|| format!("error: {failure}"))
         })?;
+        carrier.restore(io, left);
+        // Clients may have been struck off meanwhile.
+        carrier.set_allowed(now_allowed);
+        if let Some(store) = carrier.store() {
+            store.ready();
+        }
         Ok(Self {
             settings,
             carrier,
@@ -102,6 +139,7 @@ impl Server {
             timers: Timers::default(),
             limiter: LogLimiter::default(),
             refused_targets: 0,
+            unled: BTreeSet::new(),
             listed,
             log,
             file,
@@ -133,6 +171,9 @@ impl Server {
             match news {
                 News::Opened(socket) => self.lead(io, socket),
                 News::Resumed(socket, away) => {
+                    if self.unled.remove(&socket) {
+                        self.lead(io, socket);
+                    }
                     let target = self.target_of(socket);
                     let from = self.carrier.remote_of(socket).map(|from| from.to_string());
                     info!(target, from, away_ms = away.as_millis(), "session goes on by another path");
@@ -140,6 +181,7 @@ impl Server {
                 News::Done(_) | News::Aborted(_) | News::Unreached(..) => {}
                 News::Failed(socket, reason) => {
                     self.connecting.retain(|_, connecting| connecting.socket != socket);
+                    self.unled.remove(&socket);
                     info!(session = socket.0, %reason, "session failed");
                 }
             }
@@ -260,6 +302,8 @@ impl Running for Server {
             "sessions": sessions,
             "paths": paths,
             "kept_bytes": kept,
+            "outlives_process": self.carrier.why_not_kept().is_none(),
+            "why_not": self.carrier.why_not_kept(),
             "counters": counters,
             "list": self.carrier.sessions(),
             "log_lines_dropped": self.log.dropped(),
