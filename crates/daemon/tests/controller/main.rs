@@ -8,6 +8,7 @@ mod record;
 mod roam;
 mod sdtp;
 mod session;
+mod session_below;
 mod session_failures;
 mod session_kept;
 mod session_scene;

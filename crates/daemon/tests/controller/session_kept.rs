@@ -1,5 +1,6 @@
 //! Sessions that outlive the process of an end: it is killed, and started again with what it had kept.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,8 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use handfast_io::{KeptFor, keeps_octets};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::session_scene::{Scene, command, errors, octets};
@@ -145,4 +148,88 @@ fn an_end_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     assert_eq!((came.len(), first_difference(&came, &sent)), (sent.len(), None), "{kills} kills");
     assert!(kills >= 20, "{kills}");
     assert_eq!(led.load(Ordering::SeqCst), 1, "the target sees one connection");
+}
+
+/// The end of a `session run`: the child of that process that is one too.
+fn end_of(run: u32) -> Option<Pid> {
+    let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children")).ok()?;
+    let is_end = |pid: &&str| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.contains("handfastd\0session\0run\0")
+    };
+    children.split_whitespace().find(is_end)?.parse().ok().map(Pid::from_raw)
+}
+
+/// Has a program that is run send so much while its end, and that before the server, get signals in turn: how many.
+fn roughly(signal: Signal, len: usize, whom: [bool; 2]) -> u32 {
+    let (_folder, (port, led), config, home) = Scene::prepared(|config| config);
+    let mut keeper = Keeper::start(config);
+    let address = keeper.kill();
+    let sent = octets(len);
+    let (peer, port) = (address.to_string(), port.to_string());
+    let inner = [env!("CARGO_BIN_EXE_handfastd"), "session", "connect", "echo.example", &port];
+    let run = command(&home, &[&["run", "--peer", &peer, "--"][..], &inner].concat()).spawn().unwrap();
+    let pid = run.id();
+    let client = trickle(run, sent.clone(), Duration::from_millis(12));
+    let (mut signals, mut rounds) = (0, 0);
+    while !client.is_finished() {
+        keeper.run_for(Duration::from_millis(150 + 7 * (rounds % 10)));
+        rounds += 1;
+        if whom[0]
+            && let Some(end) = end_of(pid)
+        {
+            // It may just have ended.
+            signals += u32::from(kill(end, signal).is_ok());
+        }
+        if whom[1] {
+            keeper.kill();
+            signals += 1;
+        }
+        assert!(rounds < 300, "it has no end");
+    }
+    let (came, is_success, errors) = client.join().unwrap();
+    assert!(is_success && errors.is_empty(), "{errors}");
+    assert_eq!((came.len(), first_difference(&came, &sent)), (sent.len(), None), "{signals} signals");
+    assert_eq!(led.load(Ordering::SeqCst), 1, "the target sees one connection");
+    signals
+}
+
+#[test]
+fn the_end_beside_a_program_is_killed_again_and_again() {
+    if keeps_octets() {
+        assert!(roughly(Signal::SIGKILL, 25_000_000, [true, false]) >= 20);
+    }
+}
+
+#[test]
+fn both_ends_are_killed_again_and_again() {
+    if keeps_octets() {
+        assert!(roughly(Signal::SIGKILL, 25_000_000, [true, true]) >= 40);
+    }
+}
+
+/// A new version: the end is told to end, and the next one is whatever binary is there.
+#[test]
+fn another_end_takes_the_place_of_one_that_is_told_to_end() {
+    if keeps_octets() {
+        assert!(roughly(Signal::SIGTERM, 8_000_000, [true, false]) >= 5);
+    }
+}
+
+#[test]
+fn a_program_s_exit_code_comes_through_its_keeper_and_an_end_that_cannot_begin_starts_nothing() {
+    let (_folder, _, config, home) = Scene::prepared(|config| config);
+    let mut keeper = Keeper::start(config);
+    let peer = keeper.kill().to_string();
+    let run = |arguments: &[&str]| {
+        let output = command(&home, arguments).spawn().unwrap().wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), errors(&output))
+    };
+    let said = run(&["run", "--peer", &peer, "--", "/bin/sh", "-c", "echo here; exit 7"]);
+    assert_eq!(said, (Some(7), "here\n".to_owned(), String::new()));
+    let (code, said, errors) = run(&["run", "--peer", "no such host", "--", "/bin/sh", "-c", "echo here"]);
+    assert_eq!((code, said.as_str()), (Some(2), ""), "{errors}");
+    let (code, _, errors) = run(&["run", "--peer", &peer, "--", "/no/such/program"]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("/no/such/program"), "{errors}");
 }

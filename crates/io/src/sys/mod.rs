@@ -8,6 +8,7 @@ pub(crate) mod inbox;
 pub(crate) mod inherited;
 pub(crate) mod kept_stream;
 mod mapping;
+pub(crate) mod mptcp;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;

@@ -27,7 +27,8 @@ pub struct Liveliness {
 }
 
 impl Liveliness {
-    /// Sets it, and turns Nagle's algorithm off.
+    /// Sets it, and turns Nagle's algorithm off. What the kernel does not know of this kind of connection stays as it is: Multipath
+    /// TCP has no user timeout.
     ///
     /// # Errors
     /// What setsockopt(2) says.
@@ -37,14 +38,22 @@ impl Liveliness {
         let (ask, give_up) = (seconds(self.ask_after), seconds(self.give_up_after));
         set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1)?;
         set(fd, tcp, libc::TCP_NODELAY, &1)?;
-        set(fd, tcp, libc::TCP_KEEPIDLE, &ask)?;
-        set(fd, tcp, libc::TCP_KEEPINTVL, &ask)?;
-        set(fd, tcp, libc::TCP_KEEPCNT, &(give_up / ask).max(1))?;
-        set(fd, tcp, libc::TCP_USER_TIMEOUT, &(self.give_up_after.as_millis() as u32))?;
-        set(fd, tcp, libc::TCP_NOTSENT_LOWAT, &self.most_unsent)?;
+        known(set(fd, tcp, libc::TCP_KEEPIDLE, &ask))?;
+        known(set(fd, tcp, libc::TCP_KEEPINTVL, &ask))?;
+        known(set(fd, tcp, libc::TCP_KEEPCNT, &(give_up / ask).max(1)))?;
+        known(set(fd, tcp, libc::TCP_USER_TIMEOUT, &(self.give_up_after.as_millis() as u32)))?;
+        known(set(fd, tcp, libc::TCP_NOTSENT_LOWAT, &self.most_unsent))?;
         // An older kernel doubles its timeout as RFC 6298 §5.5 has it.
         let _ = set(fd, tcp, TCP_RTO_MAX_MS, &(self.most_rto.as_millis() as libc::c_int));
         Ok(())
+    }
+}
+
+/// As far as there is such an option.
+fn known(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP)) => Ok(()),
+        done => done,
     }
 }
 

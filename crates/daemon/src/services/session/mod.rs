@@ -1,6 +1,7 @@
 //! `handfastd session`: connections of programs go on while addresses change. The machine is `assist::iosl::end`; here are its
 //! sockets and its clock.
 
+mod below;
 mod carrier;
 mod keeping;
 mod keys;
@@ -115,8 +116,10 @@ impl Configured for Settings {
     fn obstacles(&self) -> Vec<String> {
         let clients =
             self.clients.allowed().err().map(|error| error.trim_start_matches("error: ").to_owned());
+        let below = self.below.is_there().err().map(|why| format!("below: {why}"));
         port_obstacle(self.listen)
             .into_iter()
+            .chain(below)
             .chain(socket_obstacles("socket", &self.socket))
             .chain(clients)
             .collect()

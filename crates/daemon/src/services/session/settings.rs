@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::TABLE;
+use super::below::Below;
 use super::keys::{self, Known};
 use super::targets::{TargetTable, Targets};
 use crate::process::{Level, parse, socket_address, socket_path, table_of};
@@ -54,6 +55,8 @@ table! {
         sessions_of_one: Count,
         /// What all sessions keep together. Default: 134217728 bytes (128 MiB).
         memory: Size,
+        /// What is below sessions: "tcp" (default), or "mptcp", the kernel's Multipath TCP.
+        below: Below,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,
     }
@@ -76,6 +79,7 @@ pub(super) struct Settings {
     pub(super) targets: Targets,
     pub(super) clients: Clients,
     pub(super) config: Config,
+    pub(super) below: Below,
     pub(super) log: Level,
 }
 
@@ -113,6 +117,7 @@ impl Settings {
             targets: Targets::read(&targets.value)?,
             clients: clients(file.clients.as_ref(), file.clients_file, file.pin_first.as_ref(), &span)?,
             config,
+            below: file.below.map(|below| below.value).unwrap_or_default(),
             log: file.log.map(|log| log.value).unwrap_or_default().into(),
         })
     }
@@ -131,12 +136,17 @@ impl Settings {
             };
             format!(", and those in {}{first}", file.display())
         });
+        let below = match self.below {
+            Below::Tcp => "",
+            Below::Mptcp => " by Multipath TCP, or by TCP where they have none",
+        };
         format!(
-            "listens for clients at {}, with the key in {}\ntakes {listed}{file}\n{}\
+            "listens for clients at {}{}, with the key in {}\ntakes {listed}{file}\n{}\
              keeps a session without a path for {}\n\
              takes {sessions} sessions, of one client {sessions_of_one}, which keep {pool} bytes together\n\
              is asked at {}\n",
             self.listen,
+            below,
             self.key_file.display(),
             self.targets.describe(),
             session.expiry,

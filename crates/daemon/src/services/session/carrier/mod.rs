@@ -20,6 +20,7 @@ use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
+use super::below::Below;
 use super::keeping::Outlives;
 use early::Early;
 use paths::Path;
@@ -83,6 +84,8 @@ pub(super) struct Carrier {
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
     early: Early,
+    /// What new paths are.
+    below: Below,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     outlives: Outlives,
@@ -91,7 +94,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    pub(super) fn new(identity: Identity, mut config: Config, outlives: Outlives) -> Self {
+    pub(super) fn new(identity: Identity, mut config: Config, below: Below, outlives: Outlives) -> Self {
         config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
             end: End::new(identity, config),
@@ -106,6 +109,7 @@ impl Carrier {
             due: BTreeSet::new(),
             news: VecDeque::new(),
             early: Early::default(),
+            below,
             is_suspended: false,
             outlives,
             opened: 0,

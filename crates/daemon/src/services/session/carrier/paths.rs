@@ -8,11 +8,11 @@ use handfast_assist::iosl::ids::Socket;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{
-    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, connect_fast, has_address, is_under_way,
-    source_towards,
+    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, connect_fast, connect_mptcp, has_address,
+    is_under_way, mptcp_subflows, source_towards,
 };
 
-use super::{Addresses, Carrier, News, Owner};
+use super::{Addresses, Below, Carrier, News, Owner};
 
 /// What waits here for the kernel of a path, and is filled up from the session: a few records.
 const FILL: usize = 64 << 10;
@@ -66,6 +66,11 @@ impl Path {
         self.stream.local_addr().ok().map(|address| address.ip())
     }
 
+    /// What it has become: who asks for Multipath TCP has TCP where the other end has none (RFC 8684 §3.7).
+    pub(super) fn below(&self) -> Below {
+        if mptcp_subflows(&self.stream).is_some() { Below::Mptcp } else { Below::Tcp }
+    }
+
     /// What waits here for the kernel.
     pub(super) fn memory(&self) -> usize {
         self.out.capacity()
@@ -98,12 +103,7 @@ impl Carrier {
         let Some(peer) = self.peers.get(&session).and_then(Addresses::current) else {
             return self.end.on_closed(Clock::SYSTEM.now(), path);
         };
-        let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
-        // Where the kernel does not do that, or in any case, it is known better by the plain way.
-        let (stream, is_early) = match fast {
-            Some(Ok(stream)) => (Ok(stream), true),
-            Some(Err(_)) | None => (TcpStream::connect(peer), false),
-        };
+        let (stream, is_early) = self.connect(peer);
         let dialled = stream.and_then(|stream| self.add_path(io, path, stream, peer, Some(session)));
         if dialled.is_ok() && is_early {
             return self.begin_early(path);
@@ -111,6 +111,19 @@ impl Carrier {
         if let Err(error) = dialled {
             self.unreached(session, error.kind(), false);
             self.end.on_closed(Clock::SYSTEM.now(), path);
+        }
+    }
+
+    /// With whether its SYN carries what is written first.
+    fn connect(&self, peer: SocketAddr) -> (io::Result<TcpStream>, bool) {
+        if self.below == Below::Mptcp {
+            return (connect_mptcp(peer), false);
+        }
+        let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
+        // Where the kernel does not do that, or in any case, it is known better by the plain way.
+        match fast {
+            Some(Ok(stream)) => (Ok(stream), true),
+            Some(Err(_)) | None => (TcpStream::connect(peer), false),
         }
     }
 
@@ -325,9 +338,11 @@ impl Carrier {
             .filter_map(|(&path, found)| Some((path, dialled(found)?, found.state, moved(found)?)))
             .collect();
         for &(path, session, state, ()) in &stale {
-            // From an address that is not here any more nothing goes out, nor would an answer come.
-            let local = self.paths.get(&path).and_then(Path::local);
-            if state == State::Connecting || !local.is_some_and(has_address) {
+            // From an address that is not here any more nothing goes out, nor would an answer come. Only Multipath TCP has others.
+            let found = self.paths.get(&path);
+            let goes_on = found
+                .is_some_and(|path| path.local().is_some_and(has_address) || path.below() == Below::Mptcp);
+            if state == State::Connecting || !goes_on {
                 self.take_path(path);
                 self.end.on_closed(now, path);
             }

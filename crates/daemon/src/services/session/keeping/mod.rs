@@ -68,8 +68,15 @@ pub(super) struct Left {
 impl Keeping {
     /// For so many sessions, where there is a store and the kernel can do that.
     pub(super) fn of_process(sessions: usize) -> Result<(Outlives, Vec<Left>), String> {
-        let wrong = |error: io::Error| format!("error: the store of descriptors: {error}");
-        let Some(store) = DescriptorStore::of_process().map_err(wrong)? else {
+        Self::of(DescriptorStore::of_process().map_err(wrong)?, sessions)
+    }
+
+    /// The same, with what is the store of this process.
+    pub(super) fn of(
+        store: Option<DescriptorStore>,
+        sessions: usize,
+    ) -> Result<(Outlives, Vec<Left>), String> {
+        let Some(store) = store else {
             return Ok((Outlives::No("nobody keeps descriptors for this process"), Vec::new()));
         };
         if !keeps_octets() {
@@ -117,12 +124,10 @@ impl Keeping {
         Left { saved, note, program, had_program, slot, entry }
     }
 
-    /// What nobody has taken of what was kept: of programs of whom nothing was written down.
+    /// What nobody has taken of what was kept: such as of programs of whom nothing was written down.
     pub(super) fn strangers(&mut self) -> Vec<OwnedFd> {
-        let all = self.store.names();
-        let theirs = all.into_iter().filter(|name| name.starts_with(PROGRAM));
         let mut found = Vec::new();
-        for name in theirs.collect::<Vec<_>>() {
+        for name in self.store.names() {
             found.extend(self.store.take(&name));
             self.drop_from_store(&name);
         }
@@ -136,6 +141,7 @@ impl Keeping {
 
     /// Keeps one for the next process.
     pub(super) fn keep(&self, name: &str, descriptor: &impl AsFd) -> io::Result<()> {
+        self.store.remove(name)?;
         self.store.keep(name, descriptor.as_fd())
     }
 
@@ -232,6 +238,10 @@ impl Keeping {
 }
 
 const PROGRAM: &str = "program-";
+
+fn wrong(error: io::Error) -> String {
+    format!("error: the store of descriptors: {error}")
+}
 
 fn name(number: u64) -> String {
     format!("{PROGRAM}{number}")

@@ -4,7 +4,6 @@ mod leading;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::Identity;
 use handfast_assist::iosl::ids::Socket;
@@ -12,11 +11,13 @@ use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
 use handfast_io::{
-    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, next_connection, takes_early_data,
+    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, listen_mptcp, next_connection,
+    takes_early_data,
 };
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use super::below::Below;
 use super::carrier::{Carrier, News};
 use super::keeping::Keeping;
 use super::keys::{self, name_of};
@@ -41,12 +42,10 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
-/// What the store calls the listener.
-const LISTENER: &str = "listener";
-
 /// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there.
-fn listener(carrier: &mut Carrier, at: SocketAddr) -> io::Result<TcpListener> {
-    let kept = carrier.store().and_then(|store| store.take(LISTENER)).map(std::net::TcpListener::from);
+fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListener> {
+    let (at, name) = (settings.listen, format!("listener-{}", settings.below.name()));
+    let kept = carrier.store().and_then(|store| store.take(&name)).map(std::net::TcpListener::from);
     let is_right = |kept: &std::net::TcpListener| {
         kept.local_addr().is_ok_and(|own| own == at || at.port() == 0 && own.ip() == at.ip())
     };
@@ -54,9 +53,12 @@ fn listener(carrier: &mut Carrier, at: SocketAddr) -> io::Result<TcpListener> {
         kept.set_nonblocking(true)?;
         return Ok(TcpListener::from_std(kept));
     }
-    let made = TcpListener::bind(at)?;
+    let made = match settings.below {
+        Below::Tcp => TcpListener::bind(at),
+        Below::Mptcp => listen_mptcp(at),
+    }?;
     if let Some(store) = carrier.store() {
-        store.keep(LISTENER, &made)?;
+        store.keep(&name, &made)?;
     }
     Ok(made)
 }
@@ -93,7 +95,7 @@ impl Server {
         let (listed, now_allowed) = (allowed.keys.clone(), allowed.clone());
         let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
         let identity = Identity { keys, allowed, seed: keys::random()? };
-        let mut carrier = Carrier::new(identity, settings.config, outlives);
+        let mut carrier = Carrier::new(identity, settings.config, settings.below, outlives);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -101,8 +103,8 @@ impl Server {
             warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
         }
         let mut started = || -> Result<_, Failure> {
-            let mut listener = listener(&mut carrier, settings.listen)
-                .context(|| format!("listen at {}", settings.listen))?;
+            let mut listener =
+                listener(&mut carrier, &settings).context(|| format!("listen at {}", settings.listen))?;
             if let Err(error) = accept_fast(&listener, MOST_EARLY) {
                 warn!(%error, "a client's first message waits for TCP's handshake");
             } else if !takes_early_data() {
@@ -277,12 +279,13 @@ impl Running for Server {
             Ok(allowed) => allowed,
             Err(error) => return warn!(error, "clients not read: the old ones stay"),
         };
-        let Settings { listen, key_file, socket, config, log, .. } = &self.settings;
-        if (&new.listen, &new.key_file, &new.socket, &new.config) != (listen, key_file, socket, config) {
+        let Settings { listen, key_file, socket, config, below, log, .. } = &self.settings;
+        let fixed = (&new.listen, &new.key_file, &new.socket, &new.config, &new.below);
+        if fixed != (listen, key_file, socket, config, below) {
             warn!("all but clients and targets stays as it is until the daemon is started again");
         }
         (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
-        (new.config, new.log) = (*config, *log);
+        (new.config, new.below, new.log) = (*config, *below, *log);
         log_changes(&self.settings.plan(), &new.plan());
         self.listed.clone_from(&allowed.keys);
         self.carrier.set_allowed(allowed);
