@@ -16,7 +16,7 @@ fn ignores(status: &str, signal: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use signal_hook::consts::SIGINT;
+    use signal_hook::consts::{SIGINT, SIGTERM};
 
     use super::*;
 

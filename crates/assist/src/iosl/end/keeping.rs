@@ -57,10 +57,10 @@ impl Saved {
         let id = Id(take(&mut from)?);
         let mut ids = [None; 4];
         for id in &mut ids {
-            *id = take_option(&mut from)?.map(Id);
+            *id = take_option(&mut from)?.pop().map(Id);
         }
         let [previous, next, peer_id, asked_as] = ids;
-        let peer = take_option(&mut from)?.map(PublicKey);
+        let peer = take_option(&mut from)?.pop().map(PublicKey);
         let port = from.try_get_u16().ok()?;
         let len = varint::take(&mut from)?;
         let host = (len == from.len() as u64).then_some(from)?;
@@ -79,10 +79,11 @@ fn take<const N: usize>(from: &mut Bytes) -> Option<[u8; N]> {
     from.try_copy_to_slice(&mut value).ok().map(|()| value)
 }
 
-fn take_option<const N: usize>(from: &mut Bytes) -> Option<Option<[u8; N]>> {
+/// One that may be missing; [`None`]: it is cut.
+fn take_option<const N: usize>(from: &mut Bytes) -> Option<Vec<[u8; N]>> {
     match from.try_get_u8().ok()? {
-        0 => Some(None),
-        1 => take(from).map(Some),
+        0 => Some(Vec::new()),
+        1 => take(from).map(|value| vec![value]),
         _ => None,
     }
 }

@@ -216,9 +216,10 @@ impl Session {
     /// All before is this end's for good; the end counts as an octet. Where this end may be gone at any time and its program stays,
     /// only what the program has got is.
     fn received(&self) -> u64 {
-        match self.config.keeps {
-            false => self.incoming.received(),
-            true => self.incoming.given() + u64::from(self.is_end_read),
+        if self.config.keeps {
+            self.incoming.given() + u64::from(self.is_end_read)
+        } else {
+            self.incoming.received()
         }
     }
 

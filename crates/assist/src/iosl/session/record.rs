@@ -79,14 +79,12 @@ impl Record {
         let epochs = [varint::take(from)?, varint::take(from)?];
         let room = varint::take(from)?;
         let capabilities = Capabilities { datagrams: is(DATAGRAMS), windows: is(WINDOWS) };
-        let peer = match is(PEER) {
-            true => Some((capabilities, Duration::from_millis(most_ms(varint::take(from)?)?))),
-            false => None,
+        let peer = if is(PEER) {
+            Some((capabilities, Duration::from_millis(most_ms(varint::take(from)?)?)))
+        } else {
+            None
         };
-        let done = match is(DONE) {
-            true => Some([varint::take(from)?, varint::take(from)?]),
-            false => None,
-        };
+        let done = if is(DONE) { Some([varint::take(from)?, varint::take(from)?]) } else { None };
         let (is_opener, is_opened, is_suspended) = (is(OPENER), is(OPENED), is(SUSPENDED));
         // An end dials epochs of one parity.
         if epochs[1] > 0 && epochs[1] % 2 != u64::from(is_opener) {

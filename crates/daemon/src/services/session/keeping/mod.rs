@@ -68,7 +68,7 @@ pub(super) struct Left {
 impl Keeping {
     /// For so many sessions, where there is a store and the kernel can do that.
     pub(super) fn of_process(sessions: usize) -> Result<(Outlives, Vec<Left>), String> {
-        Self::of(DescriptorStore::of_process().map_err(wrong)?, sessions)
+        Self::of(DescriptorStore::of_process().map_err(|error| wrong(&error))?, sessions)
     }
 
     /// The same, with what is the store of this process.
@@ -83,27 +83,27 @@ impl Keeping {
             let why = "this kernel forgets what was read of a connection (SO_PEEK_OFF for TCP: Linux 6.9)";
             return Ok((Outlives::No(why), Vec::new()));
         }
-        let (keeping, left) = Self::with(store, sessions).map_err(wrong)?;
+        let (keeping, left) = Self::with(store, sessions).map_err(|error| wrong(&error))?;
         Ok((Outlives::Yes(Box::new(keeping)), left))
     }
 
     fn with(mut store: DescriptorStore, sessions: usize) -> io::Result<(Self, Vec<Left>)> {
-        let (slots, found) = match store.take(SLOTS) {
-            Some(descriptor) => Slots::of(descriptor)?,
-            None => {
-                let slots = Slots::new(sessions)?;
-                store.keep(SLOTS, slots.as_fd())?;
-                (slots, Vec::new())
-            }
+        let (slots, found) = if let Some(descriptor) = store.take(SLOTS) {
+            Slots::of(descriptor)?
+        } else {
+            let slots = Slots::new(sessions)?;
+            store.keep(SLOTS, slots.as_fd())?;
+            (slots, Vec::new())
         };
         let (held, number) = (BTreeMap::new(), 0);
         let mut keeping = Self { store, slots, free: Vec::new(), held, number };
         let mut left = Vec::new();
         for (slot, text) in found {
-            match Entry::parse(&text) {
-                Some((entry, saved)) => left.push(keeping.take_left(slot, entry, saved)),
+            if let Some((entry, saved)) = Entry::parse(&text) {
+                left.push(keeping.take_left(slot, entry, saved));
+            } else {
                 // Another version has written it, which knows more than this one.
-                None => warn!(slot, "what was written down of a session is not understood: it is lost"),
+                warn!(slot, "what was written down of a session is not understood: it is lost");
             }
         }
         let used: std::collections::BTreeSet<_> = left.iter().map(|left| left.slot).collect();
@@ -239,7 +239,7 @@ impl Keeping {
 
 const PROGRAM: &str = "program-";
 
-fn wrong(error: io::Error) -> String {
+fn wrong(error: &io::Error) -> String {
     format!("error: the store of descriptors: {error}")
 }
 

@@ -15,6 +15,9 @@ const SLOT: u64 = 2 * HALF as u64;
 /// Sequence, checksum, length.
 const HEAD: usize = 8 + 8 + 2;
 
+/// A slot's number, and what is in it.
+pub(super) type Found = (usize, Vec<u8>);
+
 /// The longest text of a slot.
 pub(super) const MOST: usize = HALF - HEAD;
 
@@ -33,7 +36,7 @@ impl Slots {
     }
 
     /// Those of a process of before, and what is in them.
-    pub(super) fn of(descriptor: OwnedFd) -> io::Result<(Self, Vec<(usize, Vec<u8>)>)> {
+    pub(super) fn of(descriptor: OwnedFd) -> io::Result<(Self, Vec<Found>)> {
         let file = File::from(descriptor);
         let count = (file.metadata()?.len() / SLOT) as usize;
         let (mut sequences, mut found) = (vec![0; count], Vec::new());
@@ -97,7 +100,7 @@ fn checksum(sequence: u64, text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn again(slots: &Slots) -> (Slots, Vec<(usize, Vec<u8>)>) {
+    fn again(slots: &Slots) -> (Slots, Vec<Found>) {
         Slots::of(slots.as_fd().try_clone_to_owned().unwrap()).unwrap()
     }
 
