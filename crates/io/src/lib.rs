@@ -8,6 +8,7 @@
 mod accept;
 mod clock;
 mod credentials;
+mod datagrams;
 mod descriptor_store;
 mod event_loop;
 mod fast_open;
@@ -25,6 +26,7 @@ mod wait;
 pub use accept::next_connection;
 pub use clock::{Clock, wall_ms};
 pub use credentials::peer_user;
+pub use datagrams::{Came, DatagramInbox, DatagramSocket};
 pub use descriptor_store::{DescriptorStore, KeptFor};
 pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use fast_open::{accept_fast, connect_fast, is_under_way, takes_early_data};

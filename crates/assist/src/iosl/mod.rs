@@ -12,4 +12,5 @@ pub mod probe;
 pub mod secure;
 pub mod session;
 pub mod spec;
+pub mod udp;
 pub mod validation;

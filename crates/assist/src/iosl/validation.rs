@@ -1,7 +1,7 @@
 //! Addresses from which datagrams come, before anybody has shown to be there (RFC 9000 §8).
 //!
-//! Over TCP the handshake shows it. Over UDP a sender can write any address into a packet: until an address has answered a
-//! challenge, it gets three times what came from it at most. No session travels over UDP yet; this is for when one does.
+//! Over the kernel's TCP the handshake shows it. Over UDP (`udp/`) a sender can write any address into a packet: until an address has
+//! answered a challenge, or TCP's handshake, it gets three times what came from it at most.
 
 use std::net::SocketAddr;
 
@@ -24,6 +24,12 @@ struct Address {
     is_valid: bool,
     /// Since when it is what it is.
     since: Instant,
+}
+
+impl Address {
+    fn has_room(&self, octets: u64) -> bool {
+        self.is_valid || self.sent + octets <= FACTOR * self.received
+    }
 }
 
 /// Bounds and times.
@@ -71,14 +77,18 @@ impl Validation {
         self.addresses.insert(now, from, address);
     }
 
+    /// Whether so many octets might go there now.
+    pub fn has_room(&mut self, now: Instant, to: SocketAddr, octets: u64) -> bool {
+        self.get(now, to).is_some_and(|address| address.has_room(octets))
+    }
+
     /// Whether so many octets may go there now. Who is told so has sent them.
     pub fn may_send(&mut self, now: Instant, to: SocketAddr, octets: u64) -> bool {
-        let Some(address) = self.get(now, to) else { return false };
-        let may = address.is_valid || address.sent + octets <= FACTOR * address.received;
-        if may {
-            address.sent += octets;
-        }
-        may
+        let Some(address) = self.get(now, to).filter(|address| address.has_room(octets)) else {
+            return false;
+        };
+        address.sent += octets;
+        true
     }
 
     /// What an address has to answer with. It follows from the address and the time, so that nothing is kept for it.

@@ -1,9 +1,13 @@
-//! What is below sessions: Multipath TCP.
+//! What is below sessions: Multipath TCP, and TCP in UDP.
 
 use std::io::{Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
-use crate::session_scene::{Scene, octets};
+use crate::session_scene::{Scene, errors, octets};
 
 fn with(below: &'static str) -> Scene {
     Scene::with(|config| config.replacen("[session]", &format!("[session]\nbelow = \"{below}\""), 1))
@@ -34,4 +38,76 @@ fn multipath_tcp_where_both_ends_have_it_and_tcp_where_one_has_not() {
     for (scene, below, is) in [(&multi, "mptcp", "mptcp"), (&multi, "tcp", "tcp"), (&plain, "mptcp", "tcp")] {
         assert_eq!(became(scene, scene.server.address, below), is, "{below}");
     }
+}
+
+#[test]
+fn tcp_in_udp_carries_a_session_and_its_server_takes_plain_tcp_too() {
+    let scene = with("udp");
+    for below in ["udp", "tcp"] {
+        assert_eq!(became(&scene, scene.server.address, below), below);
+    }
+    let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
+    let sent = octets(3_000_000);
+    let output =
+        scene.exchange(&["connect", "--below", "udp", "--peer", &peer, "echo.example", &port], &sent);
+    assert!(output.status.success(), "{}", errors(&output));
+    assert!(output.stdout == sent, "{} octets came back", output.stdout.len());
+    scene.server.status_with(|status| status["sessions"] == 0 && status["paths"] == 0);
+}
+
+/// A translator of addresses between client and server, which gives the client another port after so many octets from it. How many
+/// ports there were.
+fn translating(to: SocketAddr, after: usize) -> (SocketAddr, Arc<AtomicUsize>) {
+    let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (address, ports) = (inside.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&ports);
+    thread::spawn(move || {
+        let mut datagram = [0; 2_000];
+        loop {
+            count.fetch_add(1, Ordering::SeqCst);
+            let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+            outside.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            let client = Arc::new(Mutex::new(None));
+            let (inside_too, outside_too, client_too) = (inside.clone(), outside.clone(), client.clone());
+            thread::spawn(move || {
+                let mut datagram = [0; 2_000];
+                while let Ok(len) = outside_too.recv(&mut datagram) {
+                    if let Some(client) = *client_too.lock().unwrap() {
+                        let _: std::io::Result<_> = inside_too.send_to(&datagram[..len], client);
+                    }
+                }
+            });
+            let mut passed = 0;
+            while passed < after {
+                let (len, from) = inside.recv_from(&mut datagram).unwrap();
+                *client.lock().unwrap() = Some(from);
+                outside.send_to(&datagram[..len], to).unwrap();
+                passed += len;
+            }
+        }
+    });
+    (address, ports)
+}
+
+#[test]
+fn a_translator_that_changes_its_mind_loses_and_doubles_nothing() {
+    let scene = with("udp");
+    let (between, ports) = translating(scene.server.address, 600_000);
+    let (peer, port) = (between.to_string(), scene.port.to_string());
+    let sent = octets(3_000_000);
+    let output =
+        scene.exchange(&["connect", "--below", "udp", "--peer", &peer, "echo.example", &port], &sent);
+    assert!(output.status.success(), "{}", errors(&output));
+    assert!(output.stdout == sent, "{} octets came back", output.stdout.len());
+    assert!(ports.load(Ordering::SeqCst) > 3, "{ports:?}");
+    assert_eq!(scene.led.load(Ordering::SeqCst), 1, "the target sees one connection");
+}
+
+#[test]
+fn a_server_without_udp_is_no_peer() {
+    let scene = with("tcp");
+    let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
+    let output = scene.exchange(&["connect", "--below", "udp", "--peer", &peer, "echo.example", &port], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors(&output).contains("no end of sessions answers there"), "{}", errors(&output));
 }

@@ -1,6 +1,7 @@
 //! TCP (RFC 9293 §3.1) with the options this project speaks; the others are kept as they came.
 
 mod emit;
+pub mod in_udp;
 mod options;
 mod parse;
 mod rate_option;

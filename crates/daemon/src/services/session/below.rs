@@ -14,6 +14,8 @@ pub(super) enum Below {
     Tcp,
     /// The kernel's Multipath TCP; where the other end has none, TCP
     Mptcp,
+    /// TCP of our own in datagrams of UDP
+    Udp,
 }
 
 impl Below {
@@ -22,13 +24,14 @@ impl Below {
         match self {
             Self::Tcp => "tcp",
             Self::Mptcp => "mptcp",
+            Self::Udp => "udp",
         }
     }
 
     /// Whether this machine has it; [`Err`]: why not.
     pub(super) fn is_there(self) -> Result<(), String> {
         match self {
-            Self::Tcp => Ok(()),
+            Self::Tcp | Self::Udp => Ok(()),
             Self::Mptcp => has_mptcp().map_err(|error| {
                 format!("this kernel has no Multipath TCP, or `net.mptcp.enabled` is 0: {error}")
             }),

@@ -1,11 +1,15 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
+mod addresses;
 mod early;
 mod kept;
 mod paths;
 mod plug;
 mod programs;
+mod routes;
 mod status;
+mod udp;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
@@ -16,16 +20,20 @@ use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_assist::iosl::session::Event;
+use handfast_assist::iosl::udp::StreamId;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
 use super::below::Below;
 use super::keeping::Outlives;
+use addresses::Addresses;
 use early::Early;
 use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
+use udp::Udp;
+use wire::Wire;
 
 /// Bytes of a read.
 const CHUNK: usize = 128 << 10;
@@ -40,13 +48,6 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 enum Owner {
     Path(PathId),
     Program(Socket),
-}
-
-/// Where a peer is: its name may stand for several addresses, which are tried in turn.
-#[derive(Clone, Debug)]
-struct Addresses {
-    list: Vec<SocketAddr>,
-    next: usize,
 }
 
 /// What whoever drives it has to know.
@@ -86,6 +87,9 @@ pub(super) struct Carrier {
     early: Early,
     /// What new paths are.
     below: Below,
+    udp: Udp,
+    /// Whose connections in UDP are.
+    by_stream: BTreeMap<StreamId, PathId>,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     outlives: Outlives,
@@ -94,7 +98,14 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    pub(super) fn new(identity: Identity, mut config: Config, below: Below, outlives: Outlives) -> Self {
+    /// `seed`: 32 bytes of the system's generator, for what is in UDP.
+    pub(super) fn new(
+        identity: Identity,
+        mut config: Config,
+        below: Below,
+        outlives: Outlives,
+        seed: [u8; 32],
+    ) -> Self {
         config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
             end: End::new(identity, config),
@@ -110,6 +121,8 @@ impl Carrier {
             news: VecDeque::new(),
             early: Early::default(),
             below,
+            udp: Udp::new(below == Below::Udp, seed),
+            by_stream: BTreeMap::new(),
             is_suspended: false,
             outlives,
             opened: 0,
@@ -209,7 +222,7 @@ impl Carrier {
 
     /// Whether a number is that of one of its sockets.
     pub(super) fn has(&self, id: SourceId) -> bool {
-        self.owners.contains_key(&id)
+        self.owners.contains_key(&id) || self.udp.has(id)
     }
 
     /// Reads once.
@@ -217,7 +230,11 @@ impl Carrier {
         match self.owners.get(&id) {
             Some(&Owner::Path(path)) => self.read_path(io, path),
             Some(&Owner::Program(socket)) => self.read_program(socket),
-            None => ReadOutcome::Nothing,
+            None => {
+                let outcome = self.udp.receive(id);
+                self.drive(io);
+                outcome
+            }
         }
     }
 
@@ -226,7 +243,7 @@ impl Carrier {
         match self.owners.get(&id) {
             Some(&Owner::Path(path)) => self.write_path(io, path),
             Some(&Owner::Program(socket)) => self.write_program(socket),
-            None => {}
+            None => self.udp.on_writable(id),
         }
     }
 
@@ -234,7 +251,7 @@ impl Carrier {
     pub(super) fn drive(&mut self, io: &mut EventLoop) {
         let mut has_said = true;
         while has_said {
-            has_said = false;
+            has_said = self.hear_streams(io);
             while let Some(action) = self.end.poll_action() {
                 has_said = true;
                 self.save();
@@ -252,6 +269,26 @@ impl Carrier {
                 self.transmit(path);
             }
         }
+        self.udp.flush();
+    }
+
+    /// Looks at connections in UDP to which something has happened: whether there were any.
+    fn hear_streams(&mut self, io: &mut EventLoop) -> bool {
+        let mut is_any = false;
+        while let Some((stream, from)) = self.udp.accept() {
+            is_any = true;
+            if self.accept(io, Wire::Udp(stream), from).is_err() {
+                self.udp.release(stream);
+            }
+        }
+        while let Some(stream) = self.udp.next_touched() {
+            is_any = true;
+            match self.by_stream.get(&stream) {
+                Some(&path) => self.look_at_stream(path),
+                None => self.udp.release(stream),
+            }
+        }
+        is_any
     }
 
     fn hear(&mut self, io: &mut EventLoop, socket: Socket, event: Event) {
@@ -291,7 +328,7 @@ impl Carrier {
     /// When [`Carrier::on_timer`] has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let own = self.due.first().map(|&(at, _)| at);
-        [own, self.end.deadline()].into_iter().flatten().min()
+        [own, self.end.deadline(), self.udp.deadline()].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -299,21 +336,31 @@ impl Carrier {
         while let Some((_, path)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.lose(path, ErrorKind::TimedOut);
         }
+        self.udp.on_timer(now);
         if self.end.deadline().is_some_and(|at| at <= now) {
             self.end.on_timer(now);
             self.sweep(now);
         }
     }
 
-    /// Takes a connection of another end.
-    pub(super) fn accept(
+    /// Takes connections in UDP at an address.
+    pub(super) fn listen(&mut self, io: &mut EventLoop, address: SocketAddr) -> std::io::Result<()> {
+        self.udp.listen(io, address)
+    }
+
+    /// Takes a connection of TCP of another end.
+    pub(super) fn on_accepted(
         &mut self,
         io: &mut EventLoop,
         stream: TcpStream,
         from: SocketAddr,
     ) -> std::io::Result<()> {
+        self.accept(io, Wire::Kernel(stream), from)
+    }
+
+    fn accept(&mut self, io: &mut EventLoop, wire: Wire, from: SocketAddr) -> std::io::Result<()> {
         let path = self.end.on_accepted(Clock::SYSTEM.now(), from.ip());
-        let added = self.add_path(io, path, stream, from, None);
+        let added = self.add_path(io, path, wire, from, None);
         if added.is_err() {
             self.end.on_closed(Clock::SYSTEM.now(), path);
         }

@@ -1,18 +1,18 @@
-//! Paths: connections of TCP between two ends.
+//! Paths: connections between two ends.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::PathId;
 use handfast_assist::iosl::ids::Socket;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
-use handfast_io::{
-    Clock, EventLoop, Interest, Liveliness, ReadOutcome, SourceId, connect_fast, connect_mptcp, has_address,
-    is_under_way, mptcp_subflows, source_towards,
-};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, connect_fast, connect_mptcp};
 
-use super::{Addresses, Below, Carrier, News, Owner};
+use super::addresses::Addresses;
+use super::udp::Udp;
+use super::wire::{LIVELINESS, Wire, has_to_wait};
+use super::{Below, Carrier, News, Owner};
 
 /// What waits here for the kernel of a path, and is filled up from the session: a few records.
 const FILL: usize = 64 << 10;
@@ -26,16 +26,8 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// Of so many at once.
 const MOST_CLOSING: usize = 256;
 
-/// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
-const LIVELINESS: Liveliness = Liveliness {
-    ask_after: Duration::from_secs(3),
-    give_up_after: Duration::from_secs(10),
-    most_rto: Duration::from_secs(1),
-    most_unsent: 128 << 10,
-};
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Connecting,
     Open,
     /// It goes when all is sent and the other end has closed too: a close with unread octets would destroy what is on its way.
@@ -44,12 +36,13 @@ enum State {
 
 #[derive(Debug)]
 pub(super) struct Path {
-    stream: TcpStream,
-    id: SourceId,
+    pub(super) wire: Wire,
+    /// Of a socket of its own.
+    id: Option<SourceId>,
     pub(super) remote: SocketAddr,
     /// Of the session for which this end has dialled it.
-    dialled_for: Option<Socket>,
-    state: State,
+    pub(super) dialled_for: Option<Socket>,
+    pub(super) state: State,
     since: Instant,
     /// Its SYN carries the first message.
     is_early: bool,
@@ -62,29 +55,20 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn local(&self) -> Option<IpAddr> {
-        self.stream.local_addr().ok().map(|address| address.ip())
-    }
-
-    /// What it has become: who asks for Multipath TCP has TCP where the other end has none (RFC 8684 §3.7).
-    pub(super) fn below(&self) -> Below {
-        if mptcp_subflows(&self.stream).is_some() { Below::Mptcp } else { Below::Tcp }
-    }
-
     /// What waits here for the kernel.
     pub(super) fn memory(&self) -> usize {
         self.out.capacity()
     }
 
-    /// Gives the kernel what it takes.
-    fn write(&mut self) -> io::Result<()> {
+    /// Gives what is below what it takes.
+    fn write(&mut self, udp: &mut Udp) -> io::Result<()> {
         while self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
+            match self.wire.write(udp, &self.out[self.sent..]) {
                 Ok(written) => {
                     self.sent += written;
                     self.has_sent = true;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock || is_under_way(&error) => {
+                Err(error) if has_to_wait(&error) => {
                     self.is_blocked = true;
                     return Ok(());
                 }
@@ -103,8 +87,8 @@ impl Carrier {
         let Some(peer) = self.peers.get(&session).and_then(Addresses::current) else {
             return self.end.on_closed(Clock::SYSTEM.now(), path);
         };
-        let (stream, is_early) = self.connect(peer);
-        let dialled = stream.and_then(|stream| self.add_path(io, path, stream, peer, Some(session)));
+        let (wire, is_early) = self.connect(io, peer);
+        let dialled = wire.and_then(|wire| self.add_path(io, path, wire, peer, Some(session)));
         if dialled.is_ok() && is_early {
             return self.begin_early(path);
         }
@@ -115,15 +99,17 @@ impl Carrier {
     }
 
     /// With whether its SYN carries what is written first.
-    fn connect(&self, peer: SocketAddr) -> (io::Result<TcpStream>, bool) {
-        if self.below == Below::Mptcp {
-            return (connect_mptcp(peer), false);
+    fn connect(&mut self, io: &mut EventLoop, peer: SocketAddr) -> (io::Result<Wire>, bool) {
+        match self.below {
+            Below::Tcp => {}
+            Below::Mptcp => return (connect_mptcp(peer).map(Wire::Kernel), false),
+            Below::Udp => return (self.udp.connect(io, peer).map(Wire::Udp), true),
         }
         let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
         // Where the kernel does not do that, or in any case, it is known better by the plain way.
         match fast {
-            Some(Ok(stream)) => (Ok(stream), true),
-            Some(Err(_)) | None => (TcpStream::connect(peer), false),
+            Some(Ok(stream)) => (Ok(Wire::Kernel(stream)), true),
+            Some(Err(_)) | None => (TcpStream::connect(peer).map(Wire::Kernel), false),
         }
     }
 
@@ -131,16 +117,25 @@ impl Carrier {
         &mut self,
         io: &mut EventLoop,
         path: PathId,
-        mut stream: TcpStream,
+        mut wire: Wire,
         remote: SocketAddr,
         dialled_for: Option<Socket>,
     ) -> io::Result<()> {
-        LIVELINESS.set(&stream)?;
-        let id = io.add(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
-        self.owners.insert(id, Owner::Path(path));
+        let id = match &mut wire {
+            Wire::Kernel(stream) => {
+                LIVELINESS.set(stream)?;
+                let id = io.add(stream, Interest::READABLE | Interest::WRITABLE)?;
+                self.owners.insert(id, Owner::Path(path));
+                Some(id)
+            }
+            Wire::Udp(stream) => {
+                self.by_stream.insert(*stream, path);
+                None
+            }
+        };
         let state = if dialled_for.is_some() { State::Connecting } else { State::Open };
         let made = Path {
-            stream,
+            wire,
             id,
             remote,
             dialled_for,
@@ -169,7 +164,7 @@ impl Carrier {
         let Some(found) = self.paths.get_mut(&path) else { return };
         (found.is_early, found.out) = (true, first);
         // What does not fit goes once the connection is there.
-        if let Err(error) = found.write() {
+        if let Err(error) = found.write(&mut self.udp) {
             self.lose(path, error.kind());
         }
     }
@@ -191,17 +186,16 @@ impl Carrier {
     /// Whether a connection that was dialled is there.
     fn look_at_connection(&mut self, path: PathId) {
         let Some(found) = self.paths.get(&path) else { return };
-        match found.stream.take_error() {
-            Ok(Some(error)) | Err(error) => return self.lose(path, error.kind()),
-            // connect(2): it is not there yet.
-            Ok(None) if found.stream.peer_addr().is_err() => return,
-            Ok(None) => {}
+        match found.wire.is_there(&self.udp) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.lose(path, error.kind()),
         }
         self.clear_due(path);
         let now = Clock::SYSTEM.now();
         if let Some(found) = self.paths.get_mut(&path) {
             (found.state, found.is_blocked) = (State::Open, false);
-            if found.is_early {
+            if found.is_early && matches!(found.wire, Wire::Kernel(_)) {
                 self.early.on_connected(now, now.since(found.since));
             }
         }
@@ -214,14 +208,22 @@ impl Carrier {
             self.look_at_connection(path);
             return ReadOutcome::Nothing;
         }
-        match found.stream.read(&mut self.chunk) {
+        let outcome = self.read_once(path);
+        if outcome == ReadOutcome::Some {
+            // What this has brought about goes out before more is taken.
+            self.drive(io);
+        }
+        outcome
+    }
+
+    fn read_once(&mut self, path: PathId) -> ReadOutcome {
+        let Some(found) = self.paths.get_mut(&path) else { return ReadOutcome::Nothing };
+        match found.wire.read(&mut self.udp, &mut self.chunk) {
             Ok(0) => self.lose(path, ErrorKind::UnexpectedEof),
             Ok(read) => {
                 if found.state == State::Open {
                     self.end.on_octets(Clock::SYSTEM.now(), path, &self.chunk[..read]);
                     self.forget_of(path);
-                    // What this has brought about goes out before more is taken.
-                    self.drive(io);
                 }
                 return ReadOutcome::Some;
             }
@@ -230,6 +232,19 @@ impl Carrier {
             Err(error) => self.lose(path, error.kind()),
         }
         ReadOutcome::Nothing
+    }
+
+    /// Something has happened to a connection in UDP.
+    pub(super) fn look_at_stream(&mut self, path: PathId) {
+        if self.paths.get(&path).is_some_and(|found| found.state == State::Connecting) {
+            self.look_at_connection(path);
+        }
+        let is_there = |found: &&mut Path| found.state != State::Connecting;
+        if let Some(found) = self.paths.get_mut(&path).filter(is_there) {
+            found.is_blocked = false;
+            while self.read_once(path) == ReadOutcome::Some {}
+            self.transmit(path);
+        }
     }
 
     pub(super) fn write_path(&mut self, io: &mut EventLoop, path: PathId) {
@@ -264,7 +279,7 @@ impl Carrier {
             // What the peer will count on is written down before it hears of it.
             self.save();
             let Some(found) = self.paths.get_mut(&path) else { return };
-            if let Err(error) = found.write() {
+            if let Err(error) = found.write(&mut self.udp) {
                 return self.lose(path, error.kind());
             }
         }
@@ -286,7 +301,7 @@ impl Carrier {
 
     fn shut_if_closing(&mut self, path: PathId) {
         if let Some(found) = self.paths.get(&path).filter(|found| found.state == State::Closing)
-            && found.stream.shutdown(Shutdown::Write).is_err()
+            && found.wire.finish(&mut self.udp).is_err()
         {
             self.take_path(path);
         }
@@ -311,56 +326,17 @@ impl Carrier {
         self.news.push_back(News::Unreached(session, why, was_connected));
     }
 
-    fn take_path(&mut self, path: PathId) -> Option<Path> {
+    pub(super) fn take_path(&mut self, path: PathId) -> Option<Path> {
         self.clear_due(path);
         let found = self.paths.remove(&path)?;
         self.closing -= usize::from(found.state == State::Closing);
-        self.owners.remove(&found.id);
+        if let Some(id) = found.id {
+            self.owners.remove(&id);
+        }
+        if let Wire::Udp(stream) = found.wire {
+            self.by_stream.remove(&stream);
+            self.udp.release(stream);
+        }
         Some(found)
-    }
-
-    /// Addresses or routes have changed: sessions whose path does not go as a new one would get a new one. How many.
-    ///
-    /// While there is no way at all a path stays: if its address comes back it goes on.
-    pub(in crate::services::session) fn on_routes_changed(&mut self) -> usize {
-        if self.is_suspended {
-            return 0;
-        }
-        let now = Clock::SYSTEM.now();
-        let moved = |path: &Path| {
-            let source = source_towards(path.remote).ok()?;
-            (path.local().is_none_or(|local| local != source)).then_some(())
-        };
-        let dialled = |path: &Path| path.dialled_for.filter(|_| path.state != State::Closing);
-        let stale: Vec<_> = self
-            .paths
-            .iter()
-            .filter_map(|(&path, found)| Some((path, dialled(found)?, found.state, moved(found)?)))
-            .collect();
-        for &(path, session, state, ()) in &stale {
-            // From an address that is not here any more nothing goes out, nor would an answer come. Only Multipath TCP has others.
-            let found = self.paths.get(&path);
-            let goes_on = found
-                .is_some_and(|path| path.local().is_some_and(has_address) || path.below() == Below::Mptcp);
-            if state == State::Connecting || !goes_on {
-                self.take_path(path);
-                self.end.on_closed(now, path);
-            }
-            self.end.migrate(now, session);
-        }
-        let others: Vec<_> = self.peers.keys().copied().collect();
-        for session in others {
-            if self.end.session(session).is_some_and(|session| session.epochs().next().is_none()) {
-                self.end.resume(now, session);
-            }
-        }
-        stale.len()
-    }
-}
-
-impl Addresses {
-    fn current(&self) -> Option<SocketAddr> {
-        let len = self.list.len().max(1);
-        self.list.get(self.next % len).copied()
     }
 }

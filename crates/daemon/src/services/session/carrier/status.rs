@@ -31,7 +31,7 @@ impl Carrier {
             "target": target.to_string(),
             "peer": key.map(|key| name_of(&key)),
             "state": state,
-            "below": self.end.paths(socket).last().and_then(|path| self.paths.get(&path)).map(|path| path.below().name()),
+            "below": self.end.paths(socket).last().and_then(|path| self.paths.get(&path)).map(|path| path.wire.below().name()),
             "unacknowledged_bytes": session.unacknowledged(),
         }))
     }

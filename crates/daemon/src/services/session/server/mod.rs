@@ -54,7 +54,7 @@ fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListene
         return Ok(TcpListener::from_std(kept));
     }
     let made = match settings.below {
-        Below::Tcp => TcpListener::bind(at),
+        Below::Tcp | Below::Udp => TcpListener::bind(at),
         Below::Mptcp => listen_mptcp(at),
     }?;
     if let Some(store) = carrier.store() {
@@ -95,7 +95,8 @@ impl Server {
         let (listed, now_allowed) = (allowed.keys.clone(), allowed.clone());
         let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
         let identity = Identity { keys, allowed, seed: keys::random()? };
-        let mut carrier = Carrier::new(identity, settings.config, settings.below, outlives);
+        let (config, below) = (settings.config, settings.below);
+        let mut carrier = Carrier::new(identity, config, below, outlives, keys::random()?);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -116,6 +117,9 @@ impl Server {
             let questions = Questions::listen(&settings.socket, io)
                 .context(|| format!("socket {}", settings.socket.display()))?;
             let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
+            if settings.below == Below::Udp {
+                carrier.listen(io, listen).context(|| format!("listen at {listen} of UDP"))?;
+            }
             if let Some(why) = carrier.why_not_kept() {
                 info!(why, "sessions end with this process");
             }
@@ -153,7 +157,7 @@ impl Server {
             match next_connection(&self.listener) {
                 Ok(None) => return,
                 Ok(Some((stream, from))) => {
-                    if let Err(error) = self.carrier.accept(io, stream, from) {
+                    if let Err(error) = self.carrier.on_accepted(io, stream, from) {
                         warn!(%error, %from, "connection not taken");
                     }
                 }

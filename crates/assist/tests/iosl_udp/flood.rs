@@ -1,0 +1,94 @@
+//! Who is not where he says.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use handfast_assist::iosl::udp::{Config, Stands, Streams};
+use handfast_core::{Duration, Instant};
+use handfast_wire::tcp::in_udp::InUdp;
+
+use crate::world::{DELAY, Faults, World, octets, server_address};
+
+/// The first datagram of a new connection.
+fn syn(client: &mut Streams, now: Instant, first: &[u8]) -> Bytes {
+    let id = client.connect(now, server_address()).unwrap();
+    client.write(id, first);
+    let mut out = Vec::new();
+    client.poll_transmit(now, &mut out, |_| true).unwrap();
+    out.into()
+}
+
+#[test]
+fn an_address_that_has_shown_nothing_gets_three_times_what_came_from_it() {
+    let mut server = Streams::new(Config::default(), true, [2; 32]);
+    let mut client = Streams::new(Config::default(), false, [1; 32]);
+    let mut now = Instant::from_millis(5_000);
+    let victim: SocketAddr = ([203, 0, 113, 5], 53).into();
+    let forged = syn(&mut client, now, &octets(400));
+    server.on_datagram(now, victim, &forged);
+    let (id, _) = server.accept().unwrap();
+    // As much as a window holds waits for it.
+    server.write(id, &octets(100_000));
+    let mut sent = 0;
+    for _ in 0..400 {
+        let mut out = Vec::new();
+        while server.poll_transmit(now, &mut out, |_| true).is_some() {}
+        sent += out.len();
+        now += Duration::from_millis(50);
+        server.on_timer(now);
+    }
+    assert!(sent > 40 && sent <= 3 * forged.len(), "{sent} octets for {}", forged.len());
+    assert!(matches!(server.stands(id), Stands::Over(Some(_))), "it is given up: {:?}", server.stands(id));
+    server.release(now, id);
+    while server.poll_transmit(now, &mut Vec::new(), |_| true).is_some() {}
+    assert!(server.is_empty());
+}
+
+#[test]
+fn a_flood_of_made_up_addresses_takes_a_bounded_place_and_keeps_nobody_out() {
+    let mut world = World::new(&Config::default(), Faults::default(), 1);
+    let mut stranger = Streams::new(Config::default(), false, [7; 32]);
+    let mut answers = 0;
+    for port in 1..2_000 {
+        let (now, from) = (world.now, ([203, 0, 113, 5], port).into());
+        let forged = syn(&mut stranger, now, b"");
+        world.server.on_datagram(now, from, &forged);
+        let mut out = Vec::new();
+        while world.server.poll_transmit(now, &mut out, |_| true).is_some() {
+            assert!(out.len() <= 3 * forged.len());
+            answers +=
+                usize::from(matches!(InUdp::parse(&Bytes::copy_from_slice(&out)), Some(InUdp::Retry { .. })));
+            assert!(out[0] != 0x14 || out.len() <= forged.len());
+            out.clear();
+        }
+    }
+    assert_eq!((world.server.len(), answers), (64, 1_999 - 64), "of the others nothing is kept");
+    // Somebody who is there comes again with the token, and what his SYN carried is not lost.
+    let begin = world.now;
+    let client = world.open(b"who is there");
+    let server = world.accepted();
+    assert_eq!(world.now, begin + DELAY * 3, "a round trip more");
+    assert_eq!(world.server.read(server, 100).unwrap(), b"who is there"[..]);
+    assert!(world.until(|world| world.client.stands(client) == Stands::Open));
+}
+
+#[test]
+fn who_does_not_know_the_number_changes_nothing() {
+    let mut world = World::new(&Config::default(), Faults::default(), 1);
+    let client = world.open(b"hello");
+    let server = world.accepted();
+    assert!(world.until(|world| world.client.stands(client) == Stands::Open));
+    let reset = |number: u8| {
+        let sequence = [0; 8];
+        let mut datagram = vec![0x10, 0, 0, 0, 0, 0, 0, number];
+        datagram.extend(sequence);
+        datagram.extend([0x50, 0x04, 0, 0]);
+        Bytes::from(datagram)
+    };
+    assert!(matches!(InUdp::parse(&reset(1)), Some(InUdp::Segment { .. })));
+    for number in 0..=255 {
+        world.client.on_datagram(world.now, server_address(), &reset(number));
+        world.server.on_datagram(world.now, crate::world::client_address(), &reset(number));
+    }
+    assert_eq!((world.client.stands(client), world.server.stands(server)), (Stands::Open, Stands::Open));
+}

@@ -1,0 +1,37 @@
+//! TCP in UDP below sessions: two sockets, and a network that loses, doubles and delays.
+
+mod flood;
+mod survive;
+mod transfer;
+mod world;
+
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_is_survived(octets in prop::collection::vec(any::<u8>(), 0..400)) {
+        survive::survive_input(&octets);
+    }
+
+    /// Of a right form, with fields that are not.
+    #[test]
+    fn segments_of_strangers_are_survived(
+        kinds in prop::collection::vec((0_u8..5, 0_u8..3, 0_u8..0x40, 5_u8..16, any::<u32>(), any::<u16>()), 1..12),
+    ) {
+        let mut input = Vec::new();
+        for (kind, number, flags, offset, sequence, window) in kinds {
+            let mut datagram = vec![0x10 | kind, 0, 0, 0, 0, 0, 0, number];
+            datagram.extend(vec![number; if kind & 5 == 0 { 0 } else { 8 }]);
+            datagram.extend(sequence.to_be_bytes());
+            datagram.extend(sequence.wrapping_add(1).to_be_bytes());
+            datagram.extend([offset << 4, flags]);
+            datagram.extend(window.to_be_bytes());
+            datagram.extend([1; 60]);
+            input.push(datagram.len() as u8);
+            input.extend(datagram);
+        }
+        survive::survive_input(&input);
+    }
+}

@@ -1,0 +1,275 @@
+//! Connections in UDP between the machine that makes their datagrams and the kernel's sockets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use handfast_assist::iosl::udp::{Config, DATAGRAM, Stands, StreamId, Streams};
+use handfast_core::Instant;
+use handfast_io::{Clock, DatagramInbox, DatagramSocket, EventLoop, Interest, ReadOutcome, SourceId};
+use handfast_tcp::Death;
+
+/// Octets of one call, whatever number of datagrams they are.
+const MOST_AT_ONCE: usize = 60_000;
+
+/// Datagrams of one connection that leave with one call.
+struct Batch {
+    of: Option<StreamId>,
+    to: SocketAddr,
+    octets: Vec<u8>,
+    each: usize,
+}
+
+impl Batch {
+    /// Whether one more of so many octets goes with it (GSO: all of one length, but the last one).
+    fn takes(&self, of: Option<StreamId>, to: SocketAddr, len: usize, most: usize) -> bool {
+        let is_same = self.of == of && self.to == to;
+        let is_even = self.octets.len().is_multiple_of(self.each) && len <= self.each;
+        is_same && is_even && self.octets.len() + len <= MOST_AT_ONCE.min(most * self.each)
+    }
+}
+
+struct Bound {
+    socket: DatagramSocket,
+    /// [`Some`]: it hears one peer only.
+    peer: Option<SocketAddr>,
+    /// What the kernel did not take.
+    waiting: Option<Batch>,
+}
+
+/// All of them.
+pub(super) struct Udp {
+    streams: Streams,
+    sockets: BTreeMap<SourceId, Bound>,
+    /// Where others connect.
+    listening: Option<SourceId>,
+    /// Connections that this end has opened have a socket each: it stays with its address.
+    own: BTreeMap<StreamId, SourceId>,
+    /// By which address of this machine the others have come.
+    came_to: BTreeMap<StreamId, IpAddr>,
+    last_to: Option<IpAddr>,
+    refused: BTreeSet<StreamId>,
+    released: Vec<StreamId>,
+    inbox: Option<DatagramInbox>,
+    scratch: Vec<u8>,
+}
+
+impl Udp {
+    /// Without sockets. `seed`: 32 bytes of the system's generator.
+    pub(super) fn new(listens: bool, seed: [u8; 32]) -> Self {
+        Self {
+            streams: Streams::new(Config::default(), listens, seed),
+            sockets: BTreeMap::new(),
+            listening: None,
+            own: BTreeMap::new(),
+            came_to: BTreeMap::new(),
+            last_to: None,
+            refused: BTreeSet::new(),
+            released: Vec::new(),
+            inbox: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(super) fn has(&self, id: SourceId) -> bool {
+        self.sockets.contains_key(&id)
+    }
+
+    fn add(
+        &mut self,
+        io: &mut EventLoop,
+        mut socket: DatagramSocket,
+        peer: Option<SocketAddr>,
+    ) -> io::Result<SourceId> {
+        let id = io.add(&mut socket, Interest::READABLE | Interest::WRITABLE)?;
+        self.sockets.insert(id, Bound { socket, peer, waiting: None });
+        Ok(id)
+    }
+
+    /// Takes connections at an address.
+    pub(super) fn listen(&mut self, io: &mut EventLoop, address: SocketAddr) -> io::Result<()> {
+        let socket = DatagramSocket::bind(address)?;
+        self.listening = Some(self.add(io, socket, None)?);
+        Ok(())
+    }
+
+    /// Opens a connection; its SYN leaves with [`Udp::flush`], and takes along what is written before.
+    pub(super) fn connect(&mut self, io: &mut EventLoop, peer: SocketAddr) -> io::Result<StreamId> {
+        let socket = DatagramSocket::connect(peer)?;
+        let id = self.add(io, socket, Some(peer))?;
+        let Some(stream) = self.streams.connect(Clock::SYSTEM.now(), peer) else {
+            self.sockets.remove(&id);
+            return Err(ErrorKind::QuotaExceeded.into());
+        };
+        self.own.insert(stream, id);
+        Ok(stream)
+    }
+
+    /// The next one that somebody has opened.
+    pub(super) fn accept(&mut self) -> Option<(StreamId, SocketAddr)> {
+        self.streams.accept()
+    }
+
+    /// One to which something has happened.
+    pub(super) fn next_touched(&mut self) -> Option<StreamId> {
+        self.refused.first().copied().or_else(|| self.streams.poll_touched())
+    }
+
+    /// Reads once.
+    pub(super) fn receive(&mut self, id: SourceId) -> ReadOutcome {
+        let Self { streams, sockets, inbox, came_to, last_to, own, refused, .. } = self;
+        let Some(bound) = sockets.get(&id) else { return ReadOutcome::Nothing };
+        match bound.socket.receive(inbox.get_or_insert_default()) {
+            Ok(all) => {
+                let now = Clock::SYSTEM.now();
+                for came in all {
+                    let octets = Bytes::copy_from_slice(came.octets);
+                    *last_to = came.to.or(*last_to);
+                    for begin in (0..octets.len()).step_by(came.each) {
+                        let datagram = octets.slice(begin..octets.len().min(begin + came.each));
+                        let stream = streams.on_datagram(now, bound.peer.unwrap_or(came.from), &datagram);
+                        if let (Some(stream), None, Some(to)) = (stream, bound.peer, came.to) {
+                            came_to.insert(stream, to);
+                        }
+                    }
+                }
+                ReadOutcome::Some
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                // Nobody is at the peer's port. Anybody may say so: a connection that is there goes on.
+                let of_socket = own.iter().filter(|(_, own)| **own == id).map(|(stream, _)| *stream);
+                refused.extend(of_socket.filter(|stream| streams.stands(*stream) == Stands::Connecting));
+                ReadOutcome::Some
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => ReadOutcome::Nothing,
+            // What ICMP says of a datagram before says nothing of those that come.
+            Err(_) => ReadOutcome::Some,
+        }
+    }
+
+    /// There is room in the kernel.
+    pub(super) fn on_writable(&mut self, id: SourceId) {
+        let waiting = self.sockets.get_mut(&id).and_then(|bound| bound.waiting.take());
+        if let Some(batch) = waiting {
+            self.send(batch);
+        }
+        self.flush();
+    }
+
+    /// Sends what there is to send.
+    pub(super) fn flush(&mut self) {
+        let mut batch: Option<Batch> = None;
+        loop {
+            let Self { streams, sockets, own, listening, scratch, .. } = self;
+            let has_room = |stream: StreamId| {
+                let socket = own.get(&stream).or(listening.as_ref()).and_then(|id| sockets.get(id));
+                socket.is_none_or(|bound| bound.waiting.is_none())
+            };
+            scratch.clear();
+            let Some((of, to)) = streams.poll_transmit(Clock::SYSTEM.now(), scratch, has_room) else { break };
+            let len = scratch.len();
+            let most = self.socket_of(of).map_or(1, |bound| bound.socket.most_at_once());
+            match &mut batch {
+                Some(batch) if batch.takes(of, to, len, most) => {
+                    batch.octets.extend_from_slice(&self.scratch);
+                }
+                other => {
+                    let mut octets = Vec::with_capacity(MOST_AT_ONCE.min(most * DATAGRAM));
+                    octets.extend_from_slice(&self.scratch);
+                    let before = other.replace(Batch { of, to, each: len.max(1), octets });
+                    if let Some(before) = before {
+                        self.send(before);
+                    }
+                }
+            }
+        }
+        if let Some(batch) = batch {
+            self.send(batch);
+        }
+        self.forget();
+    }
+
+    fn socket_of(&mut self, stream: Option<StreamId>) -> Option<&mut Bound> {
+        let own = stream.and_then(|stream| self.own.get(&stream)).copied();
+        self.sockets.get_mut(&own.or(self.listening)?)
+    }
+
+    fn send(&mut self, batch: Batch) {
+        let from = batch.of.map_or(self.last_to, |stream| self.came_to.get(&stream).copied());
+        let Some(bound) = self.socket_of(batch.of) else { return };
+        let from = from.filter(|_| bound.peer.is_none());
+        match bound.socket.send(batch.to, from, &batch.octets, batch.each) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => bound.waiting = Some(batch),
+            // Lost, as on the wire: TCP sends it again.
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Sockets of connections that are no more.
+    fn forget(&mut self) {
+        let Self { streams, sockets, own, came_to, released, .. } = self;
+        released.retain(|stream| {
+            let is_there = streams.endpoint(*stream).is_some();
+            if !is_there {
+                came_to.remove(stream);
+                own.remove(stream).map(|id| sockets.remove(&id));
+            }
+            is_there
+        });
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.streams.deadline()
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant) {
+        self.streams.on_timer(now);
+    }
+
+    pub(super) fn read(&mut self, id: StreamId, into: &mut [u8]) -> io::Result<usize> {
+        if let Some(read) = self.streams.read(id, into.len()) {
+            into[..read.len()].copy_from_slice(&read);
+            return Ok(read.len());
+        }
+        self.is_there(id)?;
+        if self.streams.is_at_end(id) { Ok(0) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+
+    pub(super) fn write(&mut self, id: StreamId, octets: &[u8]) -> io::Result<usize> {
+        self.is_there(id)?;
+        match self.streams.write(id, octets) {
+            0 => Err(ErrorKind::WouldBlock.into()),
+            taken => Ok(taken),
+        }
+    }
+
+    pub(super) fn is_there(&self, id: StreamId) -> io::Result<bool> {
+        if self.refused.contains(&id) {
+            return Err(ErrorKind::ConnectionRefused.into());
+        }
+        match self.streams.stands(id) {
+            Stands::Connecting => Ok(false),
+            Stands::Open | Stands::Over(None) => Ok(true),
+            Stands::Over(Some(Death::Reset)) => Err(ErrorKind::ConnectionReset.into()),
+            Stands::Over(Some(_)) => Err(ErrorKind::TimedOut.into()),
+        }
+    }
+
+    pub(super) fn finish(&mut self, id: StreamId) {
+        self.streams.finish(Clock::SYSTEM.now(), id);
+    }
+
+    /// A path is done with it.
+    pub(super) fn release(&mut self, id: StreamId) {
+        self.streams.release(Clock::SYSTEM.now(), id);
+        self.refused.remove(&id);
+        self.released.push(id);
+    }
+
+    pub(super) fn local(&self, id: StreamId) -> Option<IpAddr> {
+        let own = self.own.get(&id).and_then(|id| self.sockets.get(id));
+        let own = own.and_then(|bound| bound.socket.local_addr().ok()).map(|address| address.ip());
+        own.or_else(|| self.came_to.get(&id).copied())
+    }
+}

@@ -1,0 +1,93 @@
+//! What a path's octets go by: a connection of the kernel's, or one of our own in UDP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown};
+
+use handfast_assist::iosl::udp::StreamId;
+use handfast_core::Duration;
+use handfast_io::net::TcpStream;
+use handfast_io::{Liveliness, mptcp_subflows};
+
+use super::Below;
+use super::udp::Udp;
+
+/// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
+pub(super) const LIVELINESS: Liveliness = Liveliness {
+    ask_after: Duration::from_secs(3),
+    give_up_after: Duration::from_secs(10),
+    most_rto: Duration::from_secs(1),
+    most_unsent: 128 << 10,
+};
+
+/// A stream of octets that never blocks.
+#[derive(Debug)]
+pub(super) enum Wire {
+    Kernel(TcpStream),
+    Udp(StreamId),
+}
+
+impl Wire {
+    /// As read(2).
+    pub(super) fn read(&mut self, udp: &mut Udp, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Kernel(stream) => stream.read(into),
+            Self::Udp(id) => udp.read(*id, into),
+        }
+    }
+
+    /// As write(2).
+    pub(super) fn write(&mut self, udp: &mut Udp, octets: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Kernel(stream) => stream.write(octets),
+            Self::Udp(id) => udp.write(*id, octets),
+        }
+    }
+
+    /// Whether a connection that was dialled is there.
+    ///
+    /// # Errors
+    /// Why it does not come about.
+    pub(super) fn is_there(&self, udp: &Udp) -> io::Result<bool> {
+        match self {
+            Self::Kernel(stream) => match stream.take_error()? {
+                Some(error) => Err(error),
+                // connect(2): it has no peer's address before.
+                None => Ok(stream.peer_addr().is_ok()),
+            },
+            Self::Udp(id) => udp.is_there(*id),
+        }
+    }
+
+    /// Nothing more is written.
+    pub(super) fn finish(&self, udp: &mut Udp) -> io::Result<()> {
+        match self {
+            Self::Kernel(stream) => stream.shutdown(Shutdown::Write),
+            Self::Udp(id) => {
+                udp.finish(*id);
+                Ok(())
+            }
+        }
+    }
+
+    /// By which address of this machine it goes.
+    pub(super) fn local(&self, udp: &Udp) -> Option<IpAddr> {
+        match self {
+            Self::Kernel(stream) => stream.local_addr().ok().map(|address| address.ip()),
+            Self::Udp(id) => udp.local(*id),
+        }
+    }
+
+    /// What it has become: who asks for Multipath TCP has TCP where the other end has none (RFC 8684 §3.7).
+    pub(super) fn below(&self) -> Below {
+        match self {
+            Self::Kernel(stream) if mptcp_subflows(stream).is_some() => Below::Mptcp,
+            Self::Kernel(_) => Below::Tcp,
+            Self::Udp(_) => Below::Udp,
+        }
+    }
+}
+
+/// Whether an error of a read or a write says that it has to wait.
+pub(super) fn has_to_wait(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock || handfast_io::is_under_way(error)
+}
