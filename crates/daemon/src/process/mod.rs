@@ -2,8 +2,10 @@
 //! Nothing here knows what a service does.
 
 mod ask;
+mod cgroup;
 mod config_file;
 pub(crate) mod descriptors;
+mod hangup;
 pub(crate) mod log;
 mod places;
 mod port;
@@ -16,8 +18,10 @@ use std::fmt;
 use std::io;
 
 pub(crate) use ask::ask;
+pub(crate) use cgroup::cgroup_root;
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
+pub(crate) use hangup::hangup_is_ignored;
 pub use log::{Level, Log};
 pub(crate) use places::{address, listen_address, socket_address, socket_path, table_of};
 pub(crate) use port::port_obstacle;

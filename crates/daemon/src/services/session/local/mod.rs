@@ -7,6 +7,8 @@ mod commands;
 mod failures;
 mod front;
 mod fronts;
+mod gate;
+mod keeper;
 mod peers;
 mod pipes;
 mod places;
@@ -30,6 +32,7 @@ use tracing::info;
 
 use super::below::Below;
 use super::carrier::Carrier;
+use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
 use catcher::Catcher;
@@ -37,6 +40,7 @@ use child::Child;
 use client::Client;
 pub(super) use commands::{companions, tools};
 use fronts::Fronts;
+use gate::Gate;
 use peers::{Peer, Peers};
 use pipes::Pipes;
 pub(super) use places::Places;
@@ -70,6 +74,17 @@ enum Aim {
     Key,
     /// Its program has gone without it: should the peer answer late, the next one has it.
     Later,
+}
+
+/// How connections of a program come here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It asks for them, by a proxy.
+    Asked,
+    /// Its calls of connect(2) are seen.
+    Caught,
+    /// The kernel leads them here.
+    Led,
 }
 
 /// What has a deadline here.
@@ -115,6 +130,8 @@ pub(super) struct Local {
     child: Option<Child>,
     /// Where the program's calls of connect(2) come, if they do.
     catcher: Option<Catcher>,
+    /// Where the kernel leads the program's connections, if it does.
+    gate: Option<Gate>,
     /// Where the program is this process's own standard input and output.
     pipes: Option<Pipes>,
     has_failed: bool,
@@ -126,22 +143,28 @@ struct Setup {
     keys: Keys,
     config: Config,
     below: Below,
+    outlives: Outlives,
 }
 
 impl Local {
     fn new(setup: Setup, places: &Places, io: &mut EventLoop) -> Result<Self, String> {
-        let Setup { peers, keys, config, below } = setup;
+        let Setup { peers, keys, config, below, outlives } = setup;
         let system = |error: std::io::Error| format!("error: {error}");
         // Nobody dials this end.
         let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
         places.clear()?;
-        let control = places.sockets()?.join(format!("{}.control", std::process::id()));
+        // Of the process that the user has started, which stays the same.
+        let process = match outlives {
+            Outlives::Yes(_) => std::os::unix::process::parent_id(),
+            Outlives::No(_) => std::process::id(),
+        };
+        let control = places.sockets()?.join(format!("{process}.control"));
         let questions = Questions::listen(&control, io)
             .map_err(|error| format!("error: socket {}: {error}", control.display()))?;
         let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
-            carrier: Carrier::new(identity, config, below, keys::random()?),
+            carrier: Carrier::new(identity, config, below, outlives, keys::random()?),
             peers,
             fronts: None,
             questions,
@@ -159,6 +182,7 @@ impl Local {
             end_by: None,
             child: None,
             catcher: None,
+            gate: None,
             pipes: None,
             has_failed: false,
         })
@@ -171,28 +195,20 @@ impl Local {
         let fronts = Fronts::listen(password.clone(), io).map_err(wrong)?;
         let at = fronts.address().map_err(wrong)?;
         self.fronts = Some(fronts);
-        let user = front::USER;
-        let socks = format!("socks5h://{user}:{password}@{at}");
-        let http = format!("http://{user}:{password}@{at}");
-        let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
-        let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
-        Ok(vec![
-            (END_VARIABLE, http.clone()),
-            ("ALL_PROXY", socks.clone()),
-            ("all_proxy", socks),
-            ("HTTPS_PROXY", http.clone()),
-            ("https_proxy", http),
-            ("NO_PROXY", no_proxy.clone()),
-            ("no_proxy", no_proxy),
-        ])
+        Ok(front::environment(at, &password))
     }
 
-    /// Starts the program. `all`: it is asked for all its connections.
-    fn start(&mut self, command: &mut Command, all: bool, io: &mut EventLoop) -> Result<(), String> {
+    /// Starts the program; how its connections come here.
+    fn start(&mut self, command: &mut Command, reach: Reach, io: &mut EventLoop) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let wrong = |error: std::io::Error| format!("error: {name}: {error}");
         Child::hear_of_ends().map_err(wrong)?;
-        let child = if all {
+        if reach == Reach::Led {
+            let gate = Gate::open(self.peers.policy(), io)?;
+            gate.take_in(command).map_err(wrong)?;
+            self.gate = Some(gate);
+        }
+        let child = if reach == Reach::Caught {
             let (child, connects) = Connects::of(command).map_err(wrong)?;
             self.catcher = Some(Catcher::new(connects, self.peers.policy(), io).map_err(wrong)?);
             child
