@@ -101,6 +101,7 @@ targets = [{{address = "{ADDRESS}", ports = [5201]}}]
 def say(line: str) -> None:
     """A line of the table."""
     sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def cpu_s(pids: list[int]) -> float:

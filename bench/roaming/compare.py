@@ -1,7 +1,7 @@
 """A download while the client's address changes, by each way to keep it: what fails, how long, and how soon it goes on.
 
-As root. Between two namespaces over a wire of 160 Mbit/s; every few seconds the client has another address, after a
-while without any. Every octet is compared.
+As root. Between two namespaces over a wire of 160 Mbit/s, with `--delay` a long one; every few seconds the client has
+another address, after a while without any. Every octet is compared.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 from handfast.lab import processes
 from measure import ROOT, Failed, say
+from moving import GAPS_S, Roaming, add_wire_options, wire_of
 from sdtp_scene import inside
 from session_scene import scene
-from ways import HERE, PROGRAM, RTO_MAX, WAYS, Place, Way
+from ways import HERE, RTO_MAX, WAYS, Place, Way
 
-GAPS_S = (0.0, 1.0, 3.0, 0.3, 5.0, 2.0)
-"""Without an address, in turn."""
 PATIENCE_S = 60.0
 """After so long without an octet a download has failed."""
 OUT = ROOT / "out" / "bench-roaming.json"
@@ -55,42 +55,12 @@ class Row:
         return self.octets * 8e-6 / self.seconds
 
 
-class Roaming(threading.Thread):
-    """Another address again and again."""
-
-    def __init__(self, place: Place, way: Way, every: float) -> None:
-        super().__init__()
-        self.came: list[float] = []
-        self._place, self._way, self._every, self._end = place, way, every, threading.Event()
-
-    def run(self) -> None:
-        """Until it is told to stop; then there is an address."""
-        turn = 0
-        while not self._end.wait(self._every):
-            self._place.scene.leave()
-            self._moved(there=False)
-            time.sleep(GAPS_S[turn % len(GAPS_S)])
-            self._place.scene.come()
-            self.came.append(time.monotonic())
-            self._moved(there=True)
-            turn += 1
-
-    def stop(self) -> None:
-        """And wait."""
-        self._end.set()
-        self.join()
-
-    def _moved(self, *, there: bool) -> None:
-        if self._way.moved is not None:
-            self._way.moved(self._place, there)
-
-
 def one(way: Way, place: Place, digest: str, every: float) -> Row:
     """Run a way to its end, or until nothing comes any more."""
     made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
     octets = 0
     with way.prepared(place) as download:
-        roaming = Roaming(place, way, every)
+        roaming = Roaming(partial(_leave, place, way), partial(_come, place, way), every)
         if way.moved is not None:
             way.moved(place, True)
         command = processes.inside(made.client.name, download)
@@ -113,10 +83,22 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
     return Row(way.name, heard.hexdigest() == digest, octets, seconds, _back(roaming.came, arrivals), len(roaming.came))
 
 
+def _leave(place: Place, way: Way) -> None:
+    place.scene.leave()
+    if way.moved is not None:
+        way.moved(place, False)
+
+
+def _come(place: Place, way: Way) -> None:
+    place.scene.come()
+    if way.moved is not None:
+        way.moved(place, True)
+
+
 def _back(came: Sequence[float], arrivals: Sequence[float]) -> list[float]:
     """The first octet after each new address; of one that never went on nothing."""
     found = []
-    for moment, following in zip(came, [*came[1:], float("inf")], strict=True):
+    for moment, following in pairwise([*came, float("inf")]):
         first = next((at for at in arrivals if at > moment), None)
         if first is not None and first < following:
             found.append(first - moment)
@@ -142,14 +124,14 @@ def main() -> None:
     """Run them all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=400, help="MB of the file (default: 400)")
-    parser.add_argument("--every", type=float, default=4.0, help="seconds with an address (default: 4)")
+    add_wire_options(parser)
     parser.add_argument("--only", action="append", help="ways whose name contains this")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise Failed("namespaces are root's: run it with sudo")
-    if not PROGRAM.exists():
-        say("building the QUIC client (release, takes a minute the first time)")
-        subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE / "quic", check=True)
+    say("building the QUIC client (release, takes a minute the first time)")
+    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE / "quic", check=True)
+    wire = wire_of(options)
     ways = [way for way in WAYS if not options.only or any(word in way.name for word in options.only)]
     rows = []
     with tempfile.TemporaryDirectory() as name:
@@ -167,7 +149,7 @@ def main() -> None:
             say(way.name)
             own = folder / str(number)
             own.mkdir()
-            with scene(own, pages=False) as made:
+            with scene(own, pages=False, wire=wire) as made:
                 if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
                     say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
                     continue
@@ -176,7 +158,7 @@ def main() -> None:
                 rows.append(one(way, Place(made, own, file), digest, options.every))
     sys.stdout.write(table(rows) + "\n")
     OUT.parent.mkdir(exist_ok=True)
-    settings = {"size_mb": options.size, "every_s": options.every, "gaps_s": GAPS_S}
+    settings = {"size_mb": options.size, "every_s": options.every, "delay_ms": options.delay, "gaps_s": GAPS_S}
     OUT.write_text(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=1))
 
 

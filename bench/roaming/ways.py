@@ -104,7 +104,8 @@ def socks(place: Place) -> Iterator[Download]:
 def autossh(place: Place) -> Iterator[Download]:
     """The same by autossh, which starts ssh again after two seconds without an answer, as curl is, for the rest."""
     with pages(place, SERVER), sshd(place.scene.server, SERVER, place.folder) as ssh:
-        again = ["env", "AUTOSSH_GATETIME=0", f"AUTOSSH_PATH={shutil.which('ssh')}", "autossh", "-M", "0", *ssh[1:]]
+        settings = ["AUTOSSH_GATETIME=0", "AUTOSSH_POLL=5", f"AUTOSSH_PATH={shutil.which('ssh')}"]
+        again = ["env", *settings, "autossh", "-M", "0", *ssh[1:]]
         alive = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"]
         with _proxy(place, [*again, *alive]):
             yield impatient(place, *BY_PROXY)
@@ -180,15 +181,32 @@ def endpoints(place: Place, there: bool) -> None:
 @contextmanager
 def quic(place: Place) -> Iterator[Download]:
     """A client that follows its address (RFC 9000 §9); curl and its server would have to be others."""
+    with quic_server(place, "serve", str(place.file)) as certificate:
+        yield [str(PROGRAM), "get", f"{SERVER}:{QUIC}", str(certificate)]
+
+
+@contextmanager
+def socks_quic(place: Place) -> Iterator[Download]:
+    """The same curl by a SOCKS proxy whose connections are streams of such a QUIC connection."""
+    with pages(place, SERVER), quic_server(place, "lead") as certificate:
+        command = [str(PROGRAM), "socks", f"{SERVER}:{QUIC}", str(certificate), f"127.0.0.1:{SOCKS}"]
+        with processes.running(place.scene.client.name, command, log=place.folder / "socks.log"):
+            await_listener(place.scene.client, SOCKS)
+            yield curl(SERVER, *BY_PROXY)
+
+
+@contextmanager
+def quic_server(place: Place, what: str, *arguments: str) -> Iterator[Path]:
+    """The bench's QUIC server; the file of its certificate."""
     certificate = place.folder / "quic.pem"
     certificate.unlink(missing_ok=True)
-    with place.serving([str(PROGRAM), "serve", f"{SERVER}:{QUIC}", str(certificate), str(place.file)], "quic"):
+    with place.serving([str(PROGRAM), what, f"{SERVER}:{QUIC}", str(certificate), *arguments], "quic"):
         deadline = time.monotonic() + 10
         while not certificate.exists():
             if time.monotonic() > deadline:
                 raise TimeoutError("the QUIC server does not start")
             time.sleep(0.05)
-        yield [str(PROGRAM), "get", f"{SERVER}:{QUIC}", str(certificate)]
+        yield certificate
 
 
 @contextmanager
@@ -286,6 +304,7 @@ WAYS = (
     Way("rsync, asks for the rest", rsync, ["rsync", "ssh"]),
     Way("kernel MPTCP", multipath, ["ip"], endpoints),
     Way("QUIC migration (quinn)", quic),
+    Way("SOCKS over QUIC (quinn)", socks_quic, ["curl"]),
     Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),
     Way("WireGuard, told of each change", wireguard, ["curl", "wg", "wireguard-go"], told),
     Way("told, and timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"], told),

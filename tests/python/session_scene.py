@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -122,9 +123,10 @@ def _address(what: str, number: int) -> None:
         link.addr(what, index=index, address=f"10.2.{number >> 8}.{number & 255}", prefixlen=16)
 
 
-def _lay(there: Namespace) -> None:
+def _lay(there: Namespace, name: str = "wire") -> None:
+    """A wire from here; its other end has this name there."""
     with (names.DIRECTORY / there.name).open("rb") as space, IPRoute() as link:
-        link.link("add", ifname="wire", kind="veth", peer={"ifname": "wire", "net_ns_fd": space.fileno()})
+        link.link("add", ifname="wire", kind="veth", peer={"ifname": name, "net_ns_fd": space.fileno()})
 
 
 def _up(number: int, rate: str | None) -> None:
@@ -168,17 +170,46 @@ def _pages(server: Namespace) -> Iterator[None]:
         thread.join()
 
 
+def _raise(interface: str) -> None:
+    with IPRoute() as link:
+        link.link("set", index=link.link_lookup(ifname=interface)[0], state="up")
+
+
 @contextmanager
-def scene(folder: Path, rate: str | None = RATE, *, pages: bool = True, ports: Sequence[int] = ()) -> Iterator[Scene]:
-    """A client and a server with pages, and an end of sessions before it, which leads to these ports too."""
+def _far(client: Namespace, server: Namespace, wire: Sequence[str], log: Path) -> Iterator[None]:
+    """The lab's packet loop between them, in a namespace of its own: a program, a rate, a delay and a queue."""
+    hub = names.mine(930_000, 2, "hub")
+    netns.create(hub.name)
+    try:
+        for end, space in (("client", client), ("server", server)):
+            inside(space, partial(_lay, hub, end))
+            inside(hub, partial(_raise, end))
+        program, *kind = wire
+        with processes.running(hub.name, [program, *(space.name for space in (hub, client, server)), *kind], log=log):
+            yield
+    finally:
+        netns.remove(hub.name)
+
+
+@contextmanager
+def scene(
+    folder: Path, rate: str | None = RATE, *, pages: bool = True, ports: Sequence[int] = (), wire: Sequence[str] = ()
+) -> Iterator[Scene]:
+    """A client and a server with pages, and an end of sessions before it, which leads to these ports too.
+
+    `wire`: the program between them, and its rate, delay and queue, instead of `rate`.
+    """
     client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
     with ExitStack() as stack:
         for space in (client, server):
             netns.create(space.name)
             stack.callback(netns.remove, space.name)
-        inside(client, lambda: _lay(server))
+        if wire:
+            stack.enter_context(_far(client, server, wire, folder / "wire.log"))
+        else:
+            inside(client, lambda: _lay(server))
         inside(client, lambda: _up(2, None))
-        inside(server, lambda: _up(1, rate))
+        inside(server, lambda: _up(1, None if wire else rate))
         home = folder / "home"
         home.mkdir()
         daemon = Daemon(server, "serve", folder, stack, "session serve")

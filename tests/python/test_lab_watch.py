@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,43 @@ def test_a_cable_that_is_pulled(plan: Plan) -> None:
     assert stall["cause"] == "radio-gone"
     assert lengths(stall)["radio-gone"] == pytest.approx(GAP_S, abs=0.4)
     assert total["causes"]["radio-gone"]["stalls"] == 1
+
+
+def test_a_name_server_that_answers_late(plan: Plan, tmp_path: Path) -> None:
+    """The C library asks; nothing of its question is read, only that its socket is there."""
+    configuration = tmp_path / "resolv.conf"
+    configuration.write_text(f"nameserver {FAR}\n")
+    asking = f"mount --bind {configuration} /etc/resolv.conf && getent ahostsv4 late.example"
+    with spaces(plan) as made, wired(made), name_server(made.nodes[1]), watch(made.nodes[0], 5) as process:
+        time.sleep(1.0)
+        command = processes.inside(made.nodes[0].name, ["unshare", "--mount", "sh", "-c", asking])
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        stalls, total = said(process)
+    assert answer.stdout.startswith("192.0.2.7"), answer.stderr
+    [stall] = [one for one in stalls if one["direction"] == "resolving"]
+    assert (stall["cause"], stall["end"], stall["replay"]) == ("dns", "went-on", None)
+    assert stall["length_s"] == pytest.approx(GAP_S, abs=0.3)
+    assert total["causes"]["dns"]["stalls"] == 1
+
+
+@contextmanager
+def name_server(space: Namespace) -> Iterator[None]:
+    """Answers each question with an address, after a while."""
+    with inside(space, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as server:
+        server.bind((FAR, 53))
+
+        def answer() -> None:
+            question, peer = server.recvfrom(512)
+            time.sleep(GAP_S)
+            # RFC 1035 §4.1: an answer, one record: the name asked for, A, IN, an hour, four octets.
+            head = question[:2] + b"\x81\x80" + b"\x00\x01\x00\x01\x00\x00\x00\x00"
+            name = question[12 : question.index(0, 12) + 5]
+            server.sendto(head + name + b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x0e\x10\x00\x04\xc0\x00\x02\x07", peer)
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(answer)
+            yield
+            done.result(10)
 
 
 @pytest.fixture

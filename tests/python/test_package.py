@@ -26,7 +26,12 @@ pytestmark = [
 ]
 
 CONFIG = "etc/handfastd/handfastd.toml"
-UNITS = ("handfastd.service", "handfastd-sdtp.service", "handfastd-sdtp-controller.service")
+UNITS = (
+    "handfastd.service",
+    "handfastd-sdtp.service",
+    "handfastd-sdtp-controller.service",
+    "handfastd-session.service",
+)
 
 
 def run(*words: str | Path) -> str:

@@ -14,6 +14,17 @@ pub(crate) fn phases(wait: &Wait, gap: Option<Gap>, heard: Heard) -> Option<Vec<
     match wait.direction {
         Direction::Receiving => receiving(wait, gap),
         Direction::Opening | Direction::Sending => Some(sending(wait, gap, heard)),
+        Direction::Resolving => Some(resolving(wait, gap, heard)),
+    }
+}
+
+/// What is known of a question is its time alone. Where the network was gone meanwhile, the resolver asked again later.
+fn resolving(wait: &Wait, gap: Option<Gap>, heard: Heard) -> Vec<Phase> {
+    let back = |to: Instant| to.clamp(wait.from, wait.to);
+    match (gap, heard) {
+        (Some(gap), _) => parts(wait, gap.to.map_or(wait.to, back), cause_of(gap), Cause::Dns),
+        (None, Heard::From(moment)) => parts(wait, back(moment), Cause::PathGone, Cause::Dns),
+        (None, Heard::Nothing | Heard::Always) => parts(wait, wait.to, Cause::Dns, Cause::Dns),
     }
 }
 

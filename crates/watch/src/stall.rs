@@ -23,11 +23,13 @@ pub enum Cause {
     PeerWindow,
     /// The answer came late, and nothing was sent again: a long queue, or a slow peer.
     Late,
+    /// A name server did not answer.
+    Dns,
 }
 
 impl Cause {
     /// Each of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RadioGone,
         Self::AddressGone,
         Self::PathGone,
@@ -35,6 +37,7 @@ impl Cause {
         Self::Loss,
         Self::PeerWindow,
         Self::Late,
+        Self::Dns,
     ];
 
     /// Its name in results.
@@ -47,6 +50,7 @@ impl Cause {
             Self::Loss => "loss",
             Self::PeerWindow => "peer-window",
             Self::Late => "late",
+            Self::Dns => "dns",
         }
     }
 
@@ -60,6 +64,7 @@ impl Cause {
             Self::Loss => "packets were lost",
             Self::PeerWindow => "the peer did not read",
             Self::Late => "the answer came late",
+            Self::Dns => "no answer to a name",
         }
     }
 }
@@ -91,6 +96,8 @@ pub enum Direction {
     Sending,
     /// What this machine receives: seen from here, so it is an estimate.
     Receiving,
+    /// There is no connection yet: a name is asked for.
+    Resolving,
 }
 
 impl Direction {
@@ -100,6 +107,7 @@ impl Direction {
             Self::Opening => "opening",
             Self::Sending => "sending",
             Self::Receiving => "receiving",
+            Self::Resolving => "resolving",
         }
     }
 }
@@ -107,7 +115,7 @@ impl Direction {
 /// How a stall ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It went on.
+    /// It went on. Of a question for a name: it was answered or given up.
     WentOn,
     /// The connection ended.
     Broke,

@@ -1,15 +1,17 @@
 //! All connections of a machine.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use handfast_core::{Duration, Instant};
 
 use crate::arrivals::{Arrivals, Heard};
-use crate::connection::{Connection, Wait};
+use crate::connection::{Connection, Evidence, Wait};
 use crate::diagnosis;
+use crate::lookups::{Asked, Lookup, Lookups};
 use crate::network::{Change, InterfaceId, Network};
 use crate::sample::{ConnectionId, Sample};
-use crate::stall::{End, Stall};
+use crate::stall::{Direction, End, Path, Stall};
 
 /// What counts, and how much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub struct Watcher {
     connections: BTreeMap<ConnectionId, Connection>,
     /// Of interfaces that have an address, of which the network remembers so many.
     arrivals: BTreeMap<InterfaceId, Arrivals>,
+    lookups: Lookups,
     unwatched: u64,
 }
 
@@ -75,7 +78,16 @@ impl Watcher {
             let wait = connection.close(at, self.limits.least);
             ended.extend(wait.map(|wait| (id, connection.sample().clone(), wait, End::Broke)));
         }
-        ended.into_iter().filter_map(|(id, sample, wait, end)| self.stall(id, &sample, &wait, end)).collect()
+        let ended = ended.into_iter();
+        ended
+            .filter_map(|(id, sample, wait, end)| self.stall(id, (sample.local, sample.remote), &wait, end))
+            .collect()
+    }
+
+    /// All sockets that ask for names, as they are now: the questions that took long, and have ended since the last time.
+    pub fn on_lookups(&mut self, at: Instant, lookups: &[Lookup]) -> Vec<Stall> {
+        let asked = self.lookups.on_lookups(at, lookups, self.limits.connections);
+        asked.iter().filter_map(|asked| self.asked(asked, End::WentOn)).collect()
     }
 
     /// The watch ends: the stalls that last.
@@ -85,9 +97,12 @@ impl Watcher {
             let wait = connection.close(at, self.limits.least);
             lasting.extend(wait.map(|wait| (id, connection.sample().clone(), wait)));
         }
+        let asking = self.lookups.waiting().map(|(lookup, from)| Asked { lookup, from, to: at });
+        let asking = asking.filter_map(|asked| self.asked(&asked, End::Lasts));
         lasting
             .into_iter()
-            .filter_map(|(id, sample, wait)| self.stall(id, &sample, &wait, End::Lasts))
+            .filter_map(|(id, sample, wait)| self.stall(id, (sample.local, sample.remote), &wait, End::Lasts))
+            .chain(asking)
             .collect()
     }
 
@@ -117,15 +132,32 @@ impl Watcher {
         }
     }
 
-    fn stall(&self, id: ConnectionId, sample: &Sample, wait: &Wait, end: End) -> Option<Stall> {
-        let local = sample.local.ip();
+    fn asked(&self, asked: &Asked, end: End) -> Option<Stall> {
+        let &Asked { lookup, from, to } = asked;
+        if to.since(from) < self.limits.least {
+            return None;
+        }
+        let (direction, evidence) = (Direction::Resolving, Evidence::default());
+        let wait = Wait { direction, from, to, evidence, path: Path::default() };
+        self.stall(lookup.id, (lookup.local, lookup.server), &wait, end)
+    }
+
+    /// `ends`: this one and the other one.
+    fn stall(
+        &self,
+        id: ConnectionId,
+        ends: (SocketAddr, SocketAddr),
+        wait: &Wait,
+        end: End,
+    ) -> Option<Stall> {
+        let local = ends.0.ip();
         let gap = self.network.gap(local, wait.from, wait.to);
         let arrivals = self.network.interface(local).and_then(|interface| self.arrivals.get(&interface));
         let heard = arrivals.map_or(Heard::Nothing, |one| one.heard(wait.from, wait.to, self.limits.least));
         Some(Stall {
             connection: id,
-            local: sample.local,
-            remote: sample.remote,
+            local: ends.0,
+            remote: ends.1,
             direction: wait.direction,
             phases: diagnosis::phases(wait, gap, heard)?,
             end,

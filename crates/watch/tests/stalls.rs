@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use handfast_core::{Duration, Instant};
 use handfast_watch::{
-    Cause, Change, ConnectionId, Direction, End, InterfaceId, Limits, Sample, Stall, State, Watcher,
+    Cause, Change, ConnectionId, Direction, End, InterfaceId, Limits, Lookup, Sample, Stall, State, Watcher,
 };
 
 const WIFI: InterfaceId = InterfaceId(3);
@@ -332,4 +332,61 @@ mod any {
             }
         }
     }
+}
+
+/// A question for a name: from when to when its socket is there, and when its answer comes.
+fn asked(questions: &[(u64, u64, Option<u64>)], changes: &[(u64, Change)]) -> Vec<Stall> {
+    let mut watcher = Watcher::new(Limits::default());
+    watcher.on_change(ms(0), Change::Gained(WIFI, here().ip()));
+    let mut stalls = Vec::new();
+    let mut told = 0;
+    for now in (0..40_000).step_by(EVERY as usize) {
+        for &(at, change) in changes.iter().skip(told).take_while(|(at, _)| *at <= now) {
+            watcher.on_change(ms(at), change);
+            told += 1;
+        }
+        let there = (1..).zip(questions).filter(|(_, (from, to, _))| (*from..*to).contains(&now));
+        let there = there.map(|(id, &(_, _, answer))| Lookup {
+            id: ConnectionId(id),
+            local: here(),
+            server: "192.0.2.53:53".parse().unwrap(),
+            has_answer: answer.is_some_and(|at| at <= now),
+        });
+        stalls.extend(watcher.on_lookups(ms(now), &there.collect::<Vec<_>>()));
+    }
+    stalls.extend(watcher.finish(ms(40_000)));
+    stalls
+}
+
+#[test]
+fn a_name_that_takes_long_is_a_stall() {
+    let found = asked(&[(1000, 1100, None), (2000, 7000, None)], &[]);
+    let [stall] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((stall.direction, stall.end), (Direction::Resolving, End::WentOn));
+    assert_eq!(phases(stall), [("dns", 2000, 7000)]);
+    assert_eq!(stall.remote.port(), 53);
+}
+
+#[test]
+fn a_question_ends_with_its_answer_however_long_its_socket_is_there() {
+    let found = asked(&[(1000, 9000, Some(1500))], &[]);
+    assert_eq!(found.iter().map(phases).collect::<Vec<_>>(), [[("dns", 1000, 1500)]]);
+    assert_eq!(asked(&[(1000, 9000, Some(1100))], &[]), []);
+}
+
+#[test]
+fn what_was_there_before_or_stays_for_ever_is_no_question() {
+    assert_eq!(asked(&[(0, 5000, None)], &[]), [], "nobody knows since when");
+    assert_eq!(asked(&[(1000, 39_000, None)], &[]), [], "a server's own socket");
+    let found = asked(&[(12_000, 50_000, None)], &[]);
+    assert_eq!(found.iter().map(|stall| stall.end).collect::<Vec<_>>(), [End::Lasts]);
+}
+
+#[test]
+fn a_question_while_the_carrier_is_gone_is_told_apart() {
+    let found = asked(&[(2000, 7000, None)], &[(1900, Change::Down(WIFI)), (4000, Change::Up(WIFI))]);
+    assert_eq!(
+        found.iter().map(phases).collect::<Vec<_>>(),
+        [[("radio-gone", 2000, 4000), ("dns", 4000, 7000)]]
+    );
 }

@@ -1,45 +1,59 @@
 //! A download by QUIC whose client follows its address: `serve ADDRESS CERTIFICATE OCTETS` and `get ADDRESS CERTIFICATE`.
+//! And a proxy over it: `lead ADDRESS CERTIFICATE` before the servers, `socks ADDRESS CERTIFICATE LISTEN` beside a program.
 #![forbid(unsafe_code)]
+
+mod tunnel;
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{ClientConfig, Endpoint, IdleTimeout, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, IdleTimeout, ServerConfig, TransportConfig};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use tokio::io::AsyncWriteExt;
+
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// How often the client looks whether it has another address.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", address, certificate, octets] => serve(address.parse()?, certificate, octets).await,
         ["get", address, certificate] => get(address.parse()?, certificate).await,
-        _ => Err("serve ADDRESS CERTIFICATE OCTETS, or get ADDRESS CERTIFICATE".into()),
+        ["lead", address, certificate] => tunnel::lead(server(address.parse()?, certificate)?).await,
+        ["socks", address, certificate, listen] => {
+            tunnel::take(connected(address.parse()?, certificate).await?, listen.parse()?).await
+        }
+        _ => Err("serve|lead ADDRESS CERTIFICATE, get|socks ADDRESS CERTIFICATE: see the source".into()),
     }
 }
 
 /// As long as a client that goes on for minutes needs.
-fn transport() -> Result<Arc<TransportConfig>, Box<dyn Error>> {
+fn transport() -> Result<Arc<TransportConfig>, Failure> {
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout(Some(IdleTimeout::try_from(Duration::from_secs(60))?));
     Ok(Arc::new(transport))
 }
 
-async fn serve(address: SocketAddr, certificate: &str, octets: &str) -> Result<(), Box<dyn Error>> {
+/// A server of QUIC; whoever waits for the file of its certificate finds it there.
+fn server(address: SocketAddr, certificate: &str) -> Result<Endpoint, Failure> {
     let made = rcgen::generate_simple_self_signed(vec!["roaming".to_owned()])?;
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())?;
     let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key)?;
     config.transport_config(transport()?);
     let endpoint = Endpoint::server(config, address)?;
-    let octets: Arc<[u8]> = std::fs::read(octets)?.into();
-    // Whoever waits for it finds a server.
     std::fs::write(certificate, made.cert.pem())?;
+    Ok(endpoint)
+}
+
+async fn serve(address: SocketAddr, certificate: &str, octets: &str) -> Result<(), Failure> {
+    let octets: Arc<[u8]> = std::fs::read(octets)?.into();
+    let endpoint = server(address, certificate)?;
     while let Some(incoming) = endpoint.accept().await {
         let octets = Arc::clone(&octets);
         tokio::spawn(async move {
@@ -48,13 +62,14 @@ async fn serve(address: SocketAddr, certificate: &str, octets: &str) -> Result<(
             stream.write_all(&octets).await?;
             stream.finish()?;
             connection.closed().await;
-            Ok::<_, Box<dyn Error + Send + Sync>>(())
+            Ok::<_, Failure>(())
         });
     }
     Ok(())
 }
 
-async fn get(address: SocketAddr, certificate: &str) -> Result<(), Box<dyn Error>> {
+/// A connection that follows this end's address.
+async fn connected(address: SocketAddr, certificate: &str) -> Result<Connection, Failure> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(certificate)?)?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
@@ -63,6 +78,11 @@ async fn get(address: SocketAddr, certificate: &str) -> Result<(), Box<dyn Error
     endpoint.set_default_client_config(config);
     let connection = endpoint.connect(address, "roaming")?.await?;
     tokio::spawn(follow(endpoint, address));
+    Ok(connection)
+}
+
+async fn get(address: SocketAddr, certificate: &str) -> Result<(), Failure> {
+    let connection = connected(address, certificate).await?;
     let (mut ask, mut answer) = connection.open_bi().await?;
     ask.write_all(b"?").await?;
     let mut out = tokio::io::stdout();

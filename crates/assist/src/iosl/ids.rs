@@ -62,6 +62,17 @@ pub struct Most {
     pub connections: usize,
 }
 
+/// The IDs of a connection: the one in use, the one before it and the next one, which the peer may know each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The one in use.
+    pub id: Id,
+    /// The one before it.
+    pub previous: Option<Id>,
+    /// The next one.
+    pub next: Option<Id>,
+}
+
 /// A connection that was opened, and its IDs.
 #[derive(Debug)]
 struct Entry {
@@ -158,6 +169,39 @@ impl IdManager {
         self.sockets.insert(socket, Entry { application, connection, id, previous: None, next: None });
         self.applications.entry(application).or_default().insert(socket);
         Ok(id)
+    }
+
+    /// Maps the IDs that a connection had before it was kept, to this socket.
+    ///
+    /// # Errors
+    /// Why not; [`Refused::Taken`]: somebody has one of them.
+    pub fn restore(&mut self, application: Id, socket: Socket, names: Names) -> Result<(), Refused> {
+        if !self.applications.contains_key(&application) {
+            return Err(Refused::Unknown);
+        }
+        let Names { id, previous, next } = names;
+        let all: BTreeSet<Id> = [Some(id), previous, next].into_iter().flatten().collect();
+        let is_twice = all.len() < 1 + usize::from(previous.is_some()) + usize::from(next.is_some());
+        if is_twice || self.sockets.contains_key(&socket) || all.iter().any(|id| self.by_id.contains_key(id))
+        {
+            return Err(Refused::Taken);
+        }
+        if self.sockets.len() >= self.most.connections {
+            return Err(Refused::Full);
+        }
+        self.by_id.extend(all.into_iter().map(|id| (id, socket)));
+        self.sockets.insert(socket, Entry { application, connection: None, id, previous, next });
+        self.applications.entry(application).or_default().insert(socket);
+        Ok(())
+    }
+
+    /// All IDs of a connection, to be kept.
+    pub fn names(&self, socket: Socket) -> Option<Names> {
+        self.sockets.get(&socket).map(|entry| Names {
+            id: entry.id,
+            previous: entry.previous,
+            next: entry.next,
+        })
     }
 
     /// The ID that a connection will have after it has migrated (RFC 9000 §9.5). It is valid besides the one in use; asked again

@@ -2,7 +2,7 @@
 
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
-use handfast_assist::iosl::session::{Event, Read};
+use handfast_assist::iosl::session::{Event, Kept, Read};
 use handfast_core::{Duration, Instant};
 
 use crate::world::{CLIENT, SERVER, World};
@@ -14,6 +14,11 @@ pub(crate) struct Program {
     seed: u64,
     pub(crate) length: u64,
     pub(crate) written: u64,
+    /// The same before its end had to begin again from what the peer has.
+    most_written: u64,
+    /// Of that, what its kernel has forgotten, since the peer has it.
+    pub(crate) forgotten: u64,
+    forgotten_before: u64,
     pub(crate) read: u64,
     /// How much it reads at a time, and how long it waits then.
     appetite: (usize, Duration),
@@ -33,6 +38,9 @@ impl Program {
             seed,
             length,
             written: 0,
+            most_written: 0,
+            forgotten: 0,
+            forgotten_before: 0,
             read: 0,
             appetite,
             reads_at: None,
@@ -43,6 +51,18 @@ impl Program {
             datagrams: Vec::new(),
             resumed: 0,
         }
+    }
+
+    /// What the kernel knows of its connection, and how it goes on for the next process: what that has not forgotten comes again.
+    /// The last process may not have come to forget what the peer had.
+    pub(crate) fn kept(&mut self, how: u8) -> Kept {
+        let taken = if how.is_multiple_of(2) { self.forgotten } else { self.forgotten_before };
+        // The kernel has more of the program than the process has seen.
+        let written = (self.most_written + u64::from(how) * 300).min(self.length);
+        self.most_written = written;
+        (self.forgotten, self.forgotten_before, self.written) = (taken, taken, taken);
+        let has_finished = written == self.length;
+        Kept { taken, written, has_finished, given: self.read, is_told: self.has_end }
     }
 
     /// Whether it has got all and given all, or knows that it will not.
@@ -81,6 +101,10 @@ impl World {
     pub(crate) fn write(&mut self, end: usize, number: usize) {
         let program = &mut self.programs[number][end];
         let Some(socket) = program.socket.filter(|_| !program.has_finished) else { return };
+        if let Some([acked, written]) = self.ends[end].written(socket) {
+            program.forgotten_before = std::mem::replace(&mut program.forgotten, acked);
+            program.written = written;
+        }
         loop {
             let len = (program.length - program.written).min(3_000);
             let octets: Vec<u8> = (0..len).map(|at| octet(program.seed, program.written + at)).collect();
@@ -91,6 +115,7 @@ impl World {
             }
             let Ok(taken) = self.ends[end].write(self.now, socket, &octets) else { return };
             program.written += taken as u64;
+            program.most_written = program.most_written.max(program.written);
             if (taken as u64) < len {
                 return;
             }
@@ -107,7 +132,7 @@ impl World {
                     assert_eq!(got, octet(writer.seed, at), "octet {at} of program {number} at end {end}");
                 }
                 program.read += octets.len() as u64;
-                assert!(program.read <= writer.written, "more than was written");
+                assert!(program.read <= writer.most_written, "more than was written");
                 program.reads_at = Some(self.now + program.appetite.1);
             }
             Ok(Read::End) => {

@@ -32,6 +32,8 @@ enum Step {
     /// No connection comes about for so long.
     Outage(u64),
     Restart(usize),
+    /// The end is another process from now on, which goes on with what the one before has written down, if it does that.
+    Reborn(usize),
     Abort(usize),
     Datagram(usize),
 }
@@ -72,6 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0u64..5_000).prop_map(Step::Outage),
         1 => (15_000u64..25_000).prop_map(Step::Outage),
         1 => end().prop_map(Step::Restart),
+        4 => end().prop_map(Step::Reborn),
         1 => end().prop_map(Step::Abort),
         3 => end().prop_map(Step::Datagram),
     ]
@@ -80,8 +83,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn config() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![1u64..5_000, 20_000u64..200_000];
     let small = (buffer(), buffer(), 1u64..4_000, prop_oneof![Just(0u64), 0u64..50_000, Just(1 << 20)]);
-    (small, any::<bool>(), 100usize..5_000).prop_map(
-        |((send_buffer, receive_buffer, floor, pool), dials, datagrams)| {
+    (small, any::<[bool; 2]>(), 100usize..5_000).prop_map(
+        |((send_buffer, receive_buffer, floor, pool), [dials, keeps], datagrams)| {
             let session = session::Config {
                 send_buffer,
                 receive_buffer,
@@ -93,6 +96,7 @@ fn config() -> impl Strategy<Value = Config> {
                 confirm: HANDSHAKE,
                 redial: [ms(100), REDIAL],
                 dials,
+                keeps,
                 ask: ASK,
                 answer: ANSWER,
                 idle: IDLE,
@@ -159,6 +163,7 @@ fn take(world: &mut World, step: &Step) {
             world.is_up = true;
         }
         Step::Restart(end) => world.restart(end),
+        Step::Reborn(end) => world.reborn(end),
         Step::Abort(end) => world.abort(end),
         Step::Datagram(end) => world.datagram(end),
     }
@@ -193,7 +198,11 @@ fn longest_silence(case: &Case) -> u64 {
 
 /// Whether each program gets all that its peer has written, whatever the case does.
 fn must_succeed(case: &Case) -> bool {
-    let ends = |step: &Step| matches!(step, Step::Restart(_) | Step::Abort(_));
+    let ends = |step: &Step| match *step {
+        Step::Restart(_) | Step::Abort(_) => true,
+        Step::Reborn(end) => !case.configs[end].session.keeps,
+        _ => false,
+    };
     // Beside what is silent: a cut that is learnt of late, a dial in vain, a handshake in vain, the wait after it.
     let unheard = IDLE + ANSWER + ANSWER + ANSWER;
     let late = unheard.max(ms(3_000)) + ms(700) + HANDSHAKE + REDIAL;

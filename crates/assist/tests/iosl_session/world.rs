@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
+use handfast_assist::iosl::end::{Action, Config, End, Identity, MOST_SAVED, PathId, Saved};
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Socket};
 use handfast_assist::iosl::secure::{Allowed, Keys};
@@ -72,6 +72,8 @@ pub(crate) struct World {
     pub(crate) heard: Option<Vec<(usize, usize, Vec<u8>)>>,
     /// Paths that had something to send, and no room.
     stuck: BTreeSet<(usize, PathId)>,
+    /// What each end has written down of its sessions.
+    saved: [BTreeMap<Socket, Vec<u8>>; 2],
     /// The most memory that each end took.
     pub(crate) most_memory: [u64; 2],
 }
@@ -100,6 +102,7 @@ impl World {
             by_socket: BTreeMap::new(),
             heard: None,
             stuck: BTreeSet::new(),
+            saved: Default::default(),
             most_memory: [0; 2],
         }
     }
@@ -126,11 +129,7 @@ impl World {
 
     /// The end begins anew, and with it the programs behind it: they know that their connections are gone.
     pub(crate) fn restart(&mut self, end: usize) {
-        self.generation += 1;
-        self.ends[end] = End::new(identity(end, self.generation), self.configs[end]);
-        if end == CLIENT {
-            self.application = self.ends[CLIENT].open_application().unwrap();
-        }
+        self.renew(end);
         for pair in &mut self.programs {
             let program = &mut pair[end];
             if program.socket.take().is_some() && !program.is_over() {
@@ -138,6 +137,56 @@ impl World {
             }
         }
         self.by_socket.retain(|&(owner, _), _| owner != end);
+        self.saved[end].clear();
+    }
+
+    /// The end begins anew, and finds what it had written down, and the programs behind it, whose kernel has kept what it has to.
+    pub(crate) fn reborn(&mut self, end: usize) {
+        if !self.configs[end].session.keeps {
+            return self.restart(end);
+        }
+        self.act();
+        self.renew(end);
+        let application = match end {
+            CLIENT => self.application,
+            _ => self.ends[end].open_application().unwrap(),
+        };
+        let known: BTreeMap<_, _> = self
+            .by_socket
+            .iter()
+            .filter(|((owner, _), _)| *owner == end)
+            .map(|(&(_, of), &n)| (of, n))
+            .collect();
+        self.by_socket.retain(|&(owner, _), _| owner != end);
+        for pair in &mut self.programs {
+            pair[end].socket = None;
+        }
+        for (before, octets) in std::mem::take(&mut self.saved[end]) {
+            let saved = Saved::parse(&octets).unwrap();
+            let number = known.get(&before).copied();
+            let kept = number.map(|number| self.programs[number][end].kept(self.generation));
+            let socket = self.ends[end].restore(self.now, application, &saved, kept).unwrap();
+            let Some(number) = number else { continue };
+            let program = &mut self.programs[number][end];
+            (program.socket, program.has_finished) = (Some(socket), false);
+            program.is_done |= self.ends[end].session(socket).unwrap().is_done();
+            self.know(end, socket, number);
+        }
+        for &number in known.values() {
+            let program = &mut self.programs[number][end];
+            if program.socket.is_none() && !program.is_over() {
+                program.failed = Some((Reason::Aborted, self.now));
+            }
+        }
+    }
+
+    /// Another process, and what the kernel does of itself.
+    fn renew(&mut self, end: usize) {
+        self.generation += 1;
+        self.ends[end] = End::new(identity(end, self.generation), self.configs[end]);
+        if end == CLIENT {
+            self.application = self.ends[CLIENT].open_application().unwrap();
+        }
         self.dials.retain(|&(_, owner, _)| owner != end);
         self.stuck.retain(|&(owner, _)| owner != end);
         self.by_path.retain(|&(owner, _), _| owner != end);
@@ -302,6 +351,21 @@ impl World {
         }
     }
 
+    /// Writes down what has changed, as a process has to before it does anything else.
+    fn save(&mut self, end: usize) {
+        while let Some(socket) = self.ends[end].poll_changed() {
+            match self.ends[end].saved(socket) {
+                Some(saved) => {
+                    let octets = saved.emit();
+                    assert_eq!(Saved::parse(&octets), Some(saved));
+                    assert!(octets.len() <= MOST_SAVED);
+                    self.saved[end].insert(socket, octets);
+                }
+                None => drop(self.saved[end].remove(&socket)),
+            }
+        }
+    }
+
     /// What ends want done, until nothing is left.
     pub(crate) fn act(&mut self) {
         loop {
@@ -312,6 +376,7 @@ impl World {
                     is_idle = false;
                 }
                 while let Some(action) = self.ends[end].poll_action() {
+                    self.save(end);
                     self.perform(end, action);
                     is_idle = false;
                 }
@@ -322,6 +387,8 @@ impl World {
                 self.most_memory[end] = self.most_memory[end].max(self.ends[end].memory());
             }
             if is_idle {
+                self.save(CLIENT);
+                self.save(SERVER);
                 return;
             }
         }
@@ -360,6 +427,7 @@ impl World {
                 return;
             }
             let Some(octets) = self.ends[end].poll_transmit(self.now, path, room) else { return };
+            self.save(end);
             assert!((1..=room).contains(&octets.len()));
             if let Some(heard) = &mut self.heard {
                 heard.push((number, end, octets.clone()));

@@ -4,6 +4,7 @@
 mod ask;
 mod config_file;
 pub(crate) mod descriptors;
+mod hangup;
 pub(crate) mod log;
 mod places;
 mod port;
@@ -18,6 +19,7 @@ use std::io;
 pub(crate) use ask::ask;
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
+pub(crate) use hangup::hangup_is_ignored;
 pub use log::{Level, Log};
 pub(crate) use places::{address, listen_address, socket_address, socket_path, table_of};
 pub(crate) use port::port_obstacle;

@@ -1,7 +1,7 @@
 //! From what the kernel says to what the machine takes.
 
-use handfast_io::netlink::{LinkChange, TcpSocket};
-use handfast_watch::{Change, ConnectionId, InterfaceId, Sample, State};
+use handfast_io::netlink::{LinkChange, TcpSocket, UdpSocket};
+use handfast_watch::{Change, ConnectionId, InterfaceId, Lookup, Sample, State};
 
 /// `TCP_SYN_SENT` of `linux/tcp_states.h`.
 const SYN_SENT: u8 = 2;
@@ -30,6 +30,11 @@ pub(super) fn sample(socket: &TcpSocket) -> Sample {
         window_limited: info.window_limited,
         delivery_rate: info.delivery_rate,
     }
+}
+
+pub(super) fn lookup(socket: &UdpSocket) -> Lookup {
+    let &UdpSocket { cookie, local, remote, has_unread } = socket;
+    Lookup { id: ConnectionId(cookie), local, server: remote, has_answer: has_unread }
 }
 
 pub(super) fn change(of: &LinkChange) -> Change {

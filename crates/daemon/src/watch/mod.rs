@@ -25,9 +25,9 @@ use observe::Observed;
 use report::Report;
 
 const HELP: &str = "\
-Watches all TCP connections of this machine until Ctrl-C and prints each stall
-as it ends: what it was, how long, and what would have saved how much, by a
-replay in the simulator. Then it sums up. It needs no root and changes nothing;
+Watches all TCP connections of this machine, and its questions to name servers,
+until Ctrl-C and prints each stall as it ends: what it was, how long, and what
+would have saved how much, by a replay in the simulator. Then it sums up. It needs no root and changes nothing;
 it sees the network namespace that it runs in.
 
   handfastd watch                              walk about, then press Ctrl-C

@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::AsFd;
 
 use handfast_core::{Duration, Instant};
-use handfast_io::netlink::{LinkChanges, TcpSockets};
+use handfast_io::netlink::{LinkChanges, TcpSockets, UdpSockets};
 use handfast_io::{Clock, wait};
-use handfast_watch::{Limits, Stall, Watcher};
+use handfast_watch::{DNS_PORT, Limits, Stall, Watcher};
 
-use super::convert::{change, sample};
+use super::convert::{change, lookup, sample};
 
 /// How it is watched.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,7 @@ pub(super) fn watch(
 ) -> io::Result<()> {
     let clock = Clock::start();
     let mut sockets = TcpSockets::new()?;
+    let mut names = UdpSockets::new()?;
     let (mut links, there) = LinkChanges::new()?;
     let mut watcher = Watcher::new(settings.limits);
     for one in &there {
@@ -58,7 +59,10 @@ pub(super) fn watch(
         }
         // A machine that was asleep does not look more often afterwards.
         next = now + settings.every;
-        let stalls = watcher.on_samples(now, sockets.all()?.iter().map(sample).collect());
+        let mut stalls = watcher.on_samples(now, sockets.all()?.iter().map(sample).collect());
+        // A kernel without `CONFIG_INET_UDP_DIAG` shows none.
+        let asking = names.to_port(DNS_PORT).unwrap_or_default();
+        stalls.extend(watcher.on_lookups(now, &asking.iter().map(lookup).collect::<Vec<_>>()));
         if !stalls.is_empty() {
             tell(Observed::Stalls(stalls));
         }

@@ -79,7 +79,8 @@ fn gone(stall: &Stall) -> Option<Duration> {
         .sum();
     // Where it went on at once nothing can be saved.
     let waited = stall.of(Cause::TimerBackoff) > Duration::ZERO;
-    let came_back = stall.end == handfast_watch::End::WentOn && stall.direction != Direction::Opening;
+    let moves = matches!(stall.direction, Direction::Sending | Direction::Receiving);
+    let came_back = stall.end == handfast_watch::End::WentOn && moves;
     (waited && gone > Duration::ZERO && gone < Duration::from_secs(120) && came_back).then_some(gone)
 }
 

@@ -26,6 +26,7 @@ pub(super) fn stall(told: &Told) -> String {
         Direction::Opening => "opening to",
         Direction::Sending => "sending to",
         Direction::Receiving => "receiving from",
+        Direction::Resolving => "asking for a name at",
     };
     let mut text =
         format!("{:>9}  {direction} {}: {}", seconds_at(stall.from()), told.peer, seconds(stall.length()));

@@ -10,6 +10,7 @@ mod sdtp;
 mod session;
 mod session_below;
 mod session_failures;
+mod session_kept;
 mod session_scene;
 mod signals;
 mod support;

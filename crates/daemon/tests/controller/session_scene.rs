@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -105,13 +105,21 @@ impl Scene {
         Self::with(|config| config)
     }
 
-    pub(crate) fn with(change: impl Fn(String) -> String) -> Self {
+    /// Its configuration, the port and count of its echo, and the home of its clients.
+    pub(crate) fn prepared(
+        change: impl Fn(String) -> String,
+    ) -> (PathBuf, (u16, Arc<AtomicUsize>), PathBuf, PathBuf) {
         let (folder, (port, led)) = (folder(), echo());
         let file = folder.join("handfastd.toml");
         let config = CONFIG.replace("FOLDER", folder.to_str().unwrap()).replace("PORT", &port.to_string());
         fs::write(&file, change(config)).unwrap();
         let home = folder.join("home");
         fs::create_dir(&home).unwrap();
+        (folder, (port, led), file, home)
+    }
+
+    pub(crate) fn with(change: impl Fn(String) -> String) -> Self {
+        let (folder, (port, led), file, home) = Self::prepared(change);
         Self { server: Daemon::start_service("session serve", folder, &file, &[]), port, led, home }
     }
 
@@ -124,11 +132,7 @@ impl Scene {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_handfastd"));
-        command.arg("session").args(arguments).env_clear();
-        command.env("HOME", &self.home).env("XDG_RUNTIME_DIR", &self.home);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        command(&self.home, arguments)
     }
 
     /// What comes back of what is sent by a command.
@@ -237,4 +241,12 @@ pub(crate) fn resetting() -> u16 {
         }
     });
     port
+}
+
+pub(crate) fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_handfastd"));
+    command.arg("session").args(arguments).env_clear();
+    command.env("HOME", home).env("XDG_RUNTIME_DIR", home);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }

@@ -1,8 +1,10 @@
 //! What the kernel says of this machine's connections, interfaces and addresses: `sock_diag(7)` and rtnetlink(7).
 #![forbid(unsafe_code)]
 
+mod diag;
 mod links;
 mod tcp_sockets;
+mod udp_sockets;
 
 use std::io;
 
@@ -14,6 +16,7 @@ use netlink_sys::{Socket, SocketAddr};
 
 pub use links::{LinkChange, LinkChanges};
 pub use tcp_sockets::{TcpSocket, TcpSockets};
+pub use udp_sockets::{UdpSocket, UdpSockets};
 
 /// The kernel's end.
 const KERNEL: u32 = 0;

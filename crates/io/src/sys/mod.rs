@@ -5,6 +5,8 @@ pub(crate) mod arrival;
 pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
+pub(crate) mod inherited;
+pub(crate) mod kept_stream;
 mod mapping;
 pub(crate) mod mptcp;
 pub(crate) mod packet_ring;

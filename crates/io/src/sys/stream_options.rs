@@ -62,8 +62,12 @@ fn known(done: io::Result<()>) -> io::Result<()> {
 /// # Errors
 /// What setsockopt(2) says.
 pub fn reset_on_close(stream: &impl AsFd) -> io::Result<()> {
+    reset(stream.as_fd())
+}
+
+pub(crate) fn reset(stream: BorrowedFd<'_>) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+    set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
 }
 
 /// connect(2) waits for the first octets, which go with the SYN: `TCP_FASTOPEN_CONNECT`.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use handfast_core::Duration;
 
@@ -140,6 +140,13 @@ impl TcpInfo {
             libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut len)
         })?;
         Ok(Self::of_raw(&raw, len as usize))
+    }
+
+    /// State, and octets acknowledged and received as the kernel counts: the beginning of the own direction may count as an octet, and
+    /// the end of either does.
+    pub(crate) fn counts(socket: BorrowedFd<'_>) -> io::Result<[u64; 3]> {
+        let raw: Raw = super::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+        Ok([raw.state.into(), raw.bytes_acked, raw.bytes_received])
     }
 
     /// From `INET_DIAG_INFO` of `sock_diag(7)`. What an older kernel leaves out is 0.

@@ -92,6 +92,7 @@ impl End {
     fn offer(&mut self, path: PathId) -> Option<Offer> {
         let (socket, epoch) = self.links.get(&path)?.of?;
         let id = self.ids.succeed(socket).ok()?;
+        self.note(socket);
         let entry = self.sessions.get(&socket)?;
         let purpose = match entry.peer_id {
             Some(session) => Purpose::Resume(session),
@@ -137,6 +138,7 @@ impl End {
             let asked = entry.peer.zip(entry.asked_as.take());
             asked.and_then(|asked| self.unopened.remove(&asked));
             self.ids.confirm(socket);
+            self.note(socket);
             self.counters.resumed += 1;
         }
     }
@@ -157,6 +159,8 @@ impl End {
                 }
                 // On first use the key is pinned: from now on nobody else is this session's peer.
                 (entry.peer, entry.peer_id) = (entry.peer.or(remote), Some(id));
+                self.note(socket);
+                let Some(entry) = self.sessions.get_mut(&socket) else { return };
                 if entry.session.on_answer(now, epoch, &greeting, &mut self.pool) {
                     self.ids.confirm(socket);
                     self.counters.resumed += 1;
@@ -235,6 +239,14 @@ impl End {
         peer: PublicKey,
         target: &Target,
     ) -> Result<Socket, Refused> {
+        let application = self.serve(peer)?;
+        let inserted = self.insert(application, None, session, Some(peer), target.clone());
+        self.free_served(peer);
+        inserted
+    }
+
+    /// What a peer's sessions belong to, as if it were an application.
+    pub(super) fn serve(&mut self, peer: PublicKey) -> Result<Id, Refused> {
         let application = match self.served.get(&peer) {
             Some(&application) => application,
             None => self.ids.open_application()?,
@@ -243,9 +255,7 @@ impl End {
             return Err(Refused::Full);
         }
         self.served.insert(peer, application);
-        let inserted = self.insert(application, None, session, Some(peer), target.clone());
-        self.free_served(peer);
-        inserted
+        Ok(application)
     }
 
     /// Makes a path one of a session's: the answer.
@@ -260,6 +270,7 @@ impl End {
         entry.peer_id = Some(offer.id);
         entry.links.insert(offer.epoch, path);
         let answer = answer(&entry.session.greeting(), id);
+        self.note(socket);
         if let Some(link) = self.links.get_mut(&path) {
             link.of = Some((socket, offer.epoch));
         }

@@ -6,6 +6,7 @@
 mod crowd;
 mod greeting;
 mod handshake;
+mod keeping;
 mod link;
 mod programs;
 mod settle;
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 use handfast_core::{Duration, Instant};
 
 use self::crowd::{Crowd, neighbourhood};
+pub use self::keeping::{MOST_SAVED, Saved};
 use self::link::{Link, Phase};
 use super::frame::{Reason, Target};
 use super::ids::{Id, IdManager, Most, Socket};
@@ -103,6 +105,8 @@ struct Entry {
     links: BTreeMap<u64, PathId>,
     /// Under which time it stands in the agenda.
     agenda: Option<Instant>,
+    /// What of it was to be written down last.
+    recorded: Option<session::Record>,
 }
 
 /// What has been counted.
@@ -144,6 +148,8 @@ pub struct End {
     /// Sessions to which something has happened.
     noisy: BTreeSet<Socket>,
     agenda: BTreeSet<(Instant, Socket)>,
+    /// Sessions of which something is to be written down.
+    changed: BTreeSet<Socket>,
     /// Handshakes, and paths that are closed after what is to go out, by when they are given up.
     shaking: BTreeSet<(Instant, PathId)>,
     /// Handshakes that others have begun, by where they come from.
@@ -176,6 +182,7 @@ impl End {
             ready: BTreeSet::new(),
             noisy: BTreeSet::new(),
             agenda: BTreeSet::new(),
+            changed: BTreeSet::new(),
             shaking: BTreeSet::new(),
             guests: Crowd::new(config.shaking),
             counters: Counters::default(),

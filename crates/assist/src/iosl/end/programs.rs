@@ -54,8 +54,8 @@ impl End {
         let socket = Socket(self.next_session);
         self.ids.open(application, socket, connection)?;
         self.next_session += 1;
-        let entry =
-            Entry { session, peer, peer_id: None, asked_as: None, target, links: [].into(), agenda: None };
+        let (peer_id, asked_as, links, agenda, recorded) = (None, None, [].into(), None, None);
+        let entry = Entry { session, peer, peer_id, asked_as, target, links, agenda, recorded };
         self.sessions.insert(socket, entry);
         Ok(socket)
     }
@@ -82,6 +82,11 @@ impl End {
     /// What [`End::read`] would give, in place: who cannot pass on all of it reads less.
     pub fn pieces(&self, socket: Socket, most: usize) -> impl Iterator<Item = &[u8]> {
         self.sessions.get(&socket).into_iter().flat_map(move |entry| entry.session.pieces(most))
+    }
+
+    /// Up to where the peer has got what the program has written, and up to where it has written: what lies between is kept.
+    pub fn written(&self, socket: Socket) -> Option<[u64; 2]> {
+        self.sessions.get(&socket).map(|entry| entry.session.written())
     }
 
     /// Up to `most` octets for a program.
@@ -145,6 +150,11 @@ impl End {
     /// The paths of a session in order of their epochs: where its peer is, the driver knows of each.
     pub fn paths(&self, socket: Socket) -> impl Iterator<Item = PathId> + '_ {
         self.sessions.get(&socket).into_iter().flat_map(|entry| entry.links.values().copied())
+    }
+
+    /// Of which session a path is.
+    pub fn session_of(&self, path: PathId) -> Option<Socket> {
+        self.links.get(&path)?.of.map(|(socket, _)| socket)
     }
 
     /// A session, to look at.

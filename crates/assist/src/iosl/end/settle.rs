@@ -22,6 +22,7 @@ impl End {
     /// Does what follows from a change of a session: paths to close and to dial, and when it is looked at again.
     pub(super) fn settle(&mut self, now: Instant, socket: Socket) {
         self.dial_if_wanted(now, socket);
+        self.note_if_changed(socket);
         self.close_over(now, socket);
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         self.ready.extend(entry.session.epochs().filter_map(|epoch| entry.links.get(&epoch)));
@@ -125,6 +126,7 @@ impl End {
     /// Forgets a session, with its IDs and paths.
     pub(super) fn remove(&mut self, now: Instant, socket: Socket) {
         let Some(mut entry) = self.sessions.remove(&socket) else { return };
+        self.note(socket);
         entry.session.release(&mut self.pool);
         self.ids.close(socket);
         self.noisy.remove(&socket);

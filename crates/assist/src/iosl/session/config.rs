@@ -40,6 +40,8 @@ pub struct Config {
     pub redial: [Duration; 2],
     /// Whether this end dials when there is no path.
     pub dials: bool,
+    /// Whether its sessions outlive it: what has come is acknowledged when the program has it, and not before.
+    pub keeps: bool,
 }
 
 impl Default for Config {
@@ -61,6 +63,7 @@ impl Default for Config {
             idle: Duration::from_secs(240),
             redial: [Duration::from_millis(100), Duration::from_secs(5)],
             dials: true,
+            keeps: false,
         }
     }
 }

@@ -39,6 +39,15 @@ impl Dials {
         Self { is_opener, under_way, last: None, fresh_from: now, hurried: None, at: now, wait, range }
     }
 
+    /// The epoch of the last one; zero: there was none.
+    pub(super) fn last(&self) -> u64 {
+        self.last.map_or(0, |dial| dial.epoch)
+    }
+
+    pub(super) fn restore(&mut self, now: Instant, last: u64) {
+        self.last = (last > 0).then_some(Dial { epoch: last, since: now });
+    }
+
     /// Whether one is under way that may lead somewhere.
     pub(super) fn is_fresh(&self) -> bool {
         self.under_way.iter().any(|dial| self.fresh_from <= dial.since)
@@ -70,7 +79,7 @@ impl Dials {
 
     /// The next epoch of this end's above all that were taken. [`None`]: there is none left, which no honest peer brings about.
     pub(super) fn begin(&mut self, now: Instant, highest: u64) -> Option<u64> {
-        let above = highest.max(self.last.map_or(0, |dial| dial.epoch));
+        let above = highest.max(self.last());
         let epoch = above + 1 + u64::from((above + 1) % 2 != u64::from(self.is_opener));
         if epoch > varint::MAX {
             return None;

@@ -100,7 +100,7 @@ impl Session {
 
     /// Whether what has come is acknowledged now: much, the end, or credit for a peer that waits for it.
     pub(super) fn acknowledges(&self, told: (u64, u64)) -> bool {
-        let (offset, credit) = (self.incoming.received(), self.incoming.credit());
+        let (offset, credit) = (self.received(), self.incoming.credit());
         if told == (offset, credit) {
             return false;
         }

@@ -20,6 +20,8 @@ pub(super) struct Incoming {
     has_end: bool,
     /// Up to here the peer may send.
     credit: u64,
+    /// How far ahead of its program the peer was allowed to send, at most.
+    most_room: u64,
 }
 
 impl Incoming {
@@ -32,12 +34,32 @@ impl Incoming {
             room: floor,
             has_end: false,
             credit: 0,
+            most_room: floor,
         }
     }
 
     /// All before has come; the end counts as an octet.
     pub(super) fn received(&self) -> u64 {
         self.next + u64::from(self.has_end)
+    }
+
+    /// All before has gone to the program.
+    pub(super) fn given(&self) -> u64 {
+        self.consumed()
+    }
+
+    pub(super) fn most_room(&self) -> u64 {
+        self.most_room
+    }
+
+    /// Of a session that was kept: the program has got all before `given`, and the peer may have been allowed to send `room` more.
+    pub(super) fn restore(&mut self, given: u64, has_end: bool, room: u64, pool: &mut Pool) {
+        (self.next, self.has_end) = (given, has_end);
+        (self.room, self.most_room, self.credit) = (room, room, given + room);
+        self.window.restore(room);
+        if !has_end {
+            self.share.take(room, pool);
+        }
     }
 
     pub(super) fn credit(&self) -> u64 {
@@ -114,6 +136,7 @@ impl Incoming {
         }
         self.room = self.share.grow(most.min(self.window.size()), pool);
         self.credit = self.credit.max(self.consumed() + self.room);
+        self.most_room = self.most_room.max(self.room);
     }
 
     /// Nothing more is taken. What has come is kept for the program.

@@ -41,7 +41,7 @@ impl Session {
         }
         self.greeted(greeting);
         self.changed(now, pool);
-        let told = (self.incoming.received(), self.incoming.credit());
+        let told = (self.received(), self.incoming.credit());
         if let Some(path) = self.paths.get_mut(epoch) {
             // The answer says it.
             path.told = told;

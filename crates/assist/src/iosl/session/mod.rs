@@ -20,6 +20,7 @@ mod outgoing;
 mod paths;
 mod pool;
 mod program;
+mod record;
 mod timers;
 mod transmit;
 mod window;
@@ -36,6 +37,7 @@ use outgoing::Outgoing;
 use paths::Paths;
 pub use pool::Pool;
 pub use program::{Read, Unsent};
+pub use record::{Kept, Record};
 
 /// The peer has broken the rules of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +129,7 @@ impl Session {
     /// What is said first on each path.
     pub fn greeting(&self) -> Greeting {
         let Config { capabilities, expiry, .. } = self.config;
-        let (received, credit) = (self.incoming.received(), self.incoming.credit());
+        let (received, credit) = (self.received(), self.incoming.credit());
         Greeting { capabilities, expiry, received, credit }
     }
 
@@ -203,12 +205,26 @@ impl Session {
         } else {
             self.away_since.get_or_insert(now);
         }
-        let is_done = self.outgoing.is_over() && self.incoming.has_end();
+        let is_done = self.outgoing.is_over() && self.has_taken_end();
         if is_done && self.done_since.is_none() {
             self.done_since = Some(now);
             self.events.push(Event::Done);
         }
         self.incoming.grant(self.config.receive_buffer, pool);
+    }
+
+    /// All before is this end's for good; the end counts as an octet. Where this end may be gone at any time and its program stays,
+    /// only what the program has got is.
+    fn received(&self) -> u64 {
+        if self.config.keeps {
+            self.incoming.given() + u64::from(self.is_end_read)
+        } else {
+            self.incoming.received()
+        }
+    }
+
+    fn has_taken_end(&self) -> bool {
+        self.incoming.has_end() && (self.is_end_read || !self.config.keeps)
     }
 
     /// It is done, and nobody resumes it.

@@ -19,6 +19,15 @@ pub(super) struct Outgoing {
     sent: u64,
     /// The program wanted to write more.
     is_full: bool,
+    /// Of a session that was kept: up to here its program has written, and the peer may have got it, though it is not kept here yet.
+    before: Option<Before>,
+}
+
+/// What may have gone out before a session was kept and restored.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    written: u64,
+    has_finished: bool,
 }
 
 impl Outgoing {
@@ -32,7 +41,21 @@ impl Outgoing {
             credit: 0,
             sent: 0,
             is_full: false,
+            before: None,
         }
+    }
+
+    /// Of a session that was kept: all before `acked` is the peer's, and the program has written up to `written`.
+    pub(super) fn restore(&mut self, acked: u64, written: u64, has_finished: bool) {
+        self.acked = acked;
+        self.sent = acked;
+        self.before = Some(Before { written, has_finished });
+    }
+
+    /// Of one that is done: the peer has got all.
+    pub(super) fn restore_done(&mut self, acked: u64) {
+        (self.acked, self.sent) = (acked, acked + 1);
+        (self.is_finished, self.end_acked) = (true, true);
     }
 
     pub(super) fn acked(&self) -> u64 {
@@ -92,10 +115,15 @@ impl Outgoing {
 
     /// All before `offset` has come. What was acknowledged once stays so: a message of an older path may be late. Whether it is news.
     pub(super) fn on_ack(&mut self, offset: u64, pool: &mut Pool) -> Result<bool, Violation> {
-        if offset > self.sent {
+        // What was written before it was restored may be acknowledged before it is written again.
+        let before = self
+            .before
+            .map_or([0; 2], |before| [before.written, before.written + u64::from(before.has_finished)]);
+        if offset > self.sent.max(before[1]) {
             return Err(Violation);
         }
-        let octets = offset.min(self.written());
+        let octets = offset.min(self.written().max(before[0]));
+        self.sent = self.sent.max(offset);
         let is_end = offset > octets;
         let is_news = octets > self.acked || is_end && !self.end_acked;
         if octets > self.acked {
@@ -128,7 +156,7 @@ impl Outgoing {
 
     /// Nothing is kept any more.
     pub(super) fn clear(&mut self, pool: &mut Pool) {
-        self.acked = self.written();
+        (self.acked, self.before) = (self.written(), None);
         self.kept = Blocks::default();
         self.share.shrink(0, pool);
     }

@@ -95,6 +95,17 @@ impl Paths {
         }
     }
 
+    /// The highest epoch that was taken, and the last that this end has dialled.
+    pub(super) fn used(&self) -> [u64; 2] {
+        [self.highest, self.dials.last()]
+    }
+
+    /// Of a session that was kept: these are used.
+    pub(super) fn restore(&mut self, now: Instant, [highest, last]: [u64; 2]) {
+        self.highest = highest;
+        self.dials.restore(now, last);
+    }
+
     pub(super) fn current(&self) -> Option<&Path> {
         self.current.as_ref()
     }

@@ -52,6 +52,13 @@ impl Share {
         wanted.min(self.floor + self.borrowed)
     }
 
+    /// Has what it had before it was kept, as far as there is so much.
+    pub(super) fn take(&mut self, wanted: u64, pool: &mut Pool) {
+        let more = wanted.saturating_sub(self.floor + self.borrowed).min(pool.free);
+        pool.free -= more;
+        self.borrowed += more;
+    }
+
     /// Gives back what keeping `used` does not need.
     pub(super) fn shrink(&mut self, used: u64, pool: &mut Pool) {
         let spare = self.borrowed.saturating_sub(used.saturating_sub(self.floor));

@@ -84,13 +84,30 @@ impl Session {
         self.incoming.widen(now, octets.len(), self.paths.span(), self.config.receive_buffer);
         self.incoming.grant(self.config.receive_buffer, pool);
         Ok(match octets.is_empty() {
-            false => Read::Octets(octets),
+            false => {
+                self.taken(now);
+                Read::Octets(octets)
+            }
             true if self.incoming.has_end() && self.incoming.ready() == 0 => {
                 self.is_end_read = true;
+                self.taken(now);
+                self.changed(now, pool);
                 Read::End
             }
             true => Read::Nothing,
         })
+    }
+
+    /// The program has taken something, which is acknowledged from now on where it was not before.
+    fn taken(&mut self, now: Instant) {
+        if self.config.keeps {
+            self.acknowledge_at.get_or_insert(now + self.config.acknowledge);
+        }
+    }
+
+    /// Up to where the peer has got what the program has written, and up to where it has written: its end is not counted.
+    pub fn written(&self) -> [u64; 2] {
+        [self.outgoing.acked(), self.outgoing.written()]
     }
 
     /// The program aborts, or its socket has an error: the peer's program is told this reason. What this end's has not read by now it

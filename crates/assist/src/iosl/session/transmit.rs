@@ -52,7 +52,7 @@ impl Session {
         }
         let told = path.told;
         if is_asked || self.acknowledges(told) {
-            let (offset, credit) = (self.incoming.received(), self.incoming.credit());
+            let (offset, credit) = (self.received(), self.incoming.credit());
             Frame::Ack { offset, credit }.emit(out);
             if let Some(path) = self.paths.get_mut(epoch) {
                 path.told = (offset, credit);
@@ -110,8 +110,9 @@ impl Session {
 
     /// Says that it is done, after the acknowledgment that says of what.
     fn put_leave(&mut self, epoch: u64, out: &mut Vec<u8>) {
+        let received = self.received();
         let Some(path) = self.paths.get_mut(epoch) else { return };
-        let is_told = path.told.0 == self.incoming.received();
+        let is_told = path.told.0 == received;
         if self.done_since.is_none() || !is_told || std::mem::replace(&mut path.has_expire, true) {
             return;
         }

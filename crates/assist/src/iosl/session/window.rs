@@ -30,6 +30,11 @@ impl Window {
         self.size
     }
 
+    /// Of a session that was kept.
+    pub(super) fn restore(&mut self, size: u64) {
+        self.size = size.max(self.least);
+    }
+
     /// The program has read so many octets. Who reads half a window within `span` (two round trips) may be held up by it.
     pub(super) fn on_read(&mut self, now: Instant, octets: u64, span: Duration, most: u64) {
         let age = now.since(self.since);

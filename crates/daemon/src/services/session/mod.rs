@@ -3,6 +3,7 @@
 
 mod below;
 mod carrier;
+mod keeping;
 mod keys;
 mod local;
 mod server;

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod early;
+mod kept;
 mod paths;
 mod plug;
 mod programs;
@@ -26,6 +27,7 @@ use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
 use super::below::Below;
+use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
 use paths::Path;
@@ -93,13 +95,21 @@ pub(super) struct Carrier {
     by_stream: BTreeMap<StreamId, PathId>,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
+    outlives: Outlives,
     opened: u64,
     chunk: Vec<u8>,
 }
 
 impl Carrier {
     /// `seed`: 32 bytes of the system's generator, for what is in UDP.
-    pub(super) fn new(identity: Identity, config: Config, below: Below, seed: [u8; 32]) -> Self {
+    pub(super) fn new(
+        identity: Identity,
+        mut config: Config,
+        below: Below,
+        outlives: Outlives,
+        seed: [u8; 32],
+    ) -> Self {
+        config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
             end: End::new(identity, config),
             application: None,
@@ -118,6 +128,7 @@ impl Carrier {
             by_stream: BTreeMap::new(),
             windows: Windows::default(),
             is_suspended: false,
+            outlives,
             opened: 0,
             chunk: vec![0; CHUNK],
         }
@@ -247,6 +258,7 @@ impl Carrier {
             has_said = self.hear_streams(io);
             while let Some(action) = self.end.poll_action() {
                 has_said = true;
+                self.save();
                 match action {
                     Action::Dial { path, session } => self.dial(io, path, session),
                     Action::Close(path) => self.close_path(path),

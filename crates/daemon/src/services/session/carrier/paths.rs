@@ -163,6 +163,7 @@ impl Carrier {
         let now = Clock::SYSTEM.now();
         self.end.on_connected(now, path);
         let first = self.end.poll_transmit(now, path, usize::MAX).unwrap_or_default();
+        self.save();
         let Some(found) = self.paths.get_mut(&path) else { return };
         (found.is_early, found.out) = (true, first);
         // What does not fit goes once the connection is there.
@@ -225,6 +226,7 @@ impl Carrier {
             Ok(read) => {
                 if found.state == State::Open {
                     self.end.on_octets(Clock::SYSTEM.now(), path, &self.chunk[..read]);
+                    self.forget_of(path);
                 }
                 return ReadOutcome::Some;
             }
@@ -277,6 +279,9 @@ impl Carrier {
                 found.out = Vec::new();
                 return self.shut_if_closing(path);
             }
+            // What the peer will count on is written down before it hears of it.
+            self.save();
+            let Some(found) = self.paths.get_mut(&path) else { return };
             if let Err(error) = found.write(&mut self.udp) {
                 return self.lose(path, error.kind());
             }

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 
 use handfast_io::net::{TcpStream, UnixStream};
-use handfast_io::{EventLoop, Interest, SourceId, reset_on_close};
+use handfast_io::{EventLoop, Interest, SourceId, disconnect, reset_on_close};
 
 /// A stream of octets that never blocks.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl Plug {
     /// Closes it so that the program sees a failure. A Unix socket has no such thing: it sees the end.
     pub(in crate::services) fn abort(self) {
         if let Self::Tcp(stream) = &self {
-            // Where this fails the connection is gone already.
-            let _ = reset_on_close(stream);
+            // Where this fails the connection is gone already. Whoever else has a descriptor of it keeps it from being closed.
+            let _ = disconnect(stream).or_else(|_| reset_on_close(stream));
         }
     }
 }

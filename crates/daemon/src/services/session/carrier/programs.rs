@@ -1,13 +1,14 @@
 //! Programs: what they write goes into sessions, and what comes by sessions goes to them.
 
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 
 use handfast_assist::iosl::end::End;
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
-use handfast_assist::iosl::session::Read as Came;
+use handfast_assist::iosl::session::{Read as Came, Session};
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
+use super::super::keeping::Held;
 use super::{CHUNK, Carrier, News, Owner, Plug};
 
 /// Whatever room a session has, a read takes so much: what the session does not take is kept here, a block of it.
@@ -16,16 +17,18 @@ const LEAST: usize = 4 << 10;
 /// A program's connection. What it says and hears is kept in the session, or in the kernel.
 #[derive(Debug)]
 pub(super) struct Program {
-    plug: Plug,
-    id: SourceId,
+    pub(super) plug: Plug,
+    pub(super) id: SourceId,
     /// Octets for which the session had no room yet: what it has said first, and [`LEAST`] at most later.
-    to_peer: Vec<u8>,
+    pub(super) to_peer: Vec<u8>,
     /// What it is told before what comes from the peer.
-    greeting: Vec<u8>,
+    pub(super) greeting: Vec<u8>,
     /// The program writes no more.
-    has_ended: bool,
+    pub(super) has_ended: bool,
     /// It was told that no more comes.
-    is_told: bool,
+    pub(super) is_told: bool,
+    /// How its connection outlives this process, if it does.
+    pub(super) held: Option<Held>,
 }
 
 impl Program {
@@ -64,8 +67,9 @@ impl Carrier {
             None => plug.add_to(io)?,
         };
         self.owners.insert(id, Owner::Program(socket));
+        let held = self.hold(socket, &plug, to_program.len());
         let greeting = to_program;
-        let program = Program { plug, id, to_peer, greeting, has_ended: false, is_told: false };
+        let program = Program { plug, id, to_peer, greeting, has_ended: false, is_told: false, held };
         self.programs.insert(socket, program);
         self.carried.insert(socket, None);
         self.go_on_reading(io, socket);
@@ -85,7 +89,7 @@ impl Carrier {
             return ReadOutcome::Nothing;
         }
         let most = self.end.room(socket).clamp(LEAST, CHUNK);
-        match program.plug.read(&mut self.chunk[..most]) {
+        match program.read(&mut self.end, socket, &mut self.chunk[..most]) {
             Ok(0) => {
                 program.has_ended = true;
                 self.end.finish(Clock::SYSTEM.now(), socket);
@@ -95,7 +99,10 @@ impl Carrier {
             Ok(read) => {
                 // Where the session is over its event says it.
                 let taken = self.end.write(Clock::SYSTEM.now(), socket, &self.chunk[..read]).unwrap_or(read);
-                program.to_peer.extend_from_slice(&self.chunk[taken..read]);
+                // What is held stays in the kernel, and is read again.
+                if program.held.is_none() {
+                    program.to_peer.extend_from_slice(&self.chunk[taken..read]);
+                }
                 if taken == read { ReadOutcome::Some } else { ReadOutcome::Nothing }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => ReadOutcome::Nothing,
@@ -184,7 +191,10 @@ impl Carrier {
 
     /// Both directions have come to their end.
     fn close_if_over(&mut self, socket: Socket) {
-        let is_over = |program: &Program| program.has_ended && program.is_told;
+        // What the peer has not got of one that is held is in the kernel alone.
+        let is_gone = self.end.session(socket).is_none_or(Session::is_done);
+        let is_over =
+            |program: &Program| program.has_ended && program.is_told && (program.held.is_none() || is_gone);
         if self.programs.get(&socket).is_some_and(is_over) {
             self.take_program(socket);
         }
@@ -199,6 +209,9 @@ impl Carrier {
     fn take_program(&mut self, socket: Socket) -> Option<Program> {
         let program = self.programs.remove(&socket)?;
         self.owners.remove(&program.id);
+        if program.held.is_some() {
+            self.let_go(socket);
+        }
         Some(program)
     }
 }

@@ -1,6 +1,6 @@
 //! The program for which an end is there.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream as Waker;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child as Running, ExitCode, ExitStatus};
@@ -15,10 +15,10 @@ use signal_hook::consts::SIGCHLD;
 
 /// A program that runs, or has ended.
 pub(super) struct Child {
-    pid: Pid,
-    ended: Receiver<io::Result<ExitStatus>>,
+    /// [`None`]: another process has started it, and waits for it.
+    of_this: Option<(Pid, Receiver<io::Result<ExitStatus>>)>,
     status: Option<io::Result<ExitStatus>>,
-    _woken: UnixStream,
+    woken: UnixStream,
     id: SourceId,
 }
 
@@ -41,7 +41,18 @@ impl Child {
             let _ = to.send(child.wait());
             let _ = there.write(&[1]);
         })?;
-        Ok(Self { pid, ended, status: None, _woken: woken, id })
+        Ok(Self { of_this: Some((pid, ended)), status: None, woken, id })
+    }
+
+    /// One that another process has started, which closes the other end of this once the program has ended.
+    pub(super) fn elsewhere(mut woken: UnixStream, io: &mut EventLoop) -> io::Result<Self> {
+        let id = io.add(&mut woken, Interest::READABLE)?;
+        Ok(Self { of_this: None, status: None, woken, id })
+    }
+
+    /// Whether this process has started it.
+    pub(super) fn is_of_this(&self) -> bool {
+        self.of_this.is_some()
     }
 
     pub(super) fn id(&self) -> SourceId {
@@ -50,8 +61,16 @@ impl Child {
 
     /// Whether it has ended.
     pub(super) fn look(&mut self) -> bool {
-        if let Ok(status) = self.ended.try_recv() {
-            self.status = Some(status);
+        match &self.of_this {
+            Some((_, ended)) => {
+                if let Ok(status) = ended.try_recv() {
+                    self.status = Some(status);
+                }
+            }
+            None if matches!(self.woken.read(&mut [0]), Ok(0)) => {
+                self.status = Some(Ok(ExitStatus::default()));
+            }
+            None => {}
         }
         self.has_ended()
     }
@@ -63,7 +82,9 @@ impl Child {
     /// Tells it to end.
     pub(super) fn terminate(&self) {
         // It may be gone already.
-        let _ = kill(self.pid, Signal::SIGTERM);
+        if let Some((pid, _)) = &self.of_this {
+            let _ = kill(*pid, Signal::SIGTERM);
+        }
     }
 
     /// As shells say it: its code, or 128 and the signal that has ended it.

@@ -11,18 +11,19 @@ use clap::{ArgMatches, Args, Command, ValueEnum};
 use handfast_assist::iosl::end::Config;
 use handfast_assist::iosl::frame::Target;
 use handfast_assist::iosl::probe::Policy;
-use handfast_io::EventLoop;
 use handfast_io::net::UnixStream;
+use handfast_io::{DescriptorStore, EventLoop, keeps_octets};
 use serde_json::{Value, json};
 
 use super::super::below::Below;
 use super::super::carrier::Plug;
+use super::super::keeping::Outlives;
 use super::super::keys::{self, Known};
 use super::client::{Client, Via};
 use super::front::{self, Dialect};
 use super::peers::{self, Peers};
 use super::pipes::Pipes;
-use super::{END_VARIABLE, Local, Places, Setup};
+use super::{END_VARIABLE, Local, Places, Setup, keeper};
 use crate::process::{Level, Tool, ask, log, parsed, say};
 use crate::services::session::GROUP;
 use crate::services::{Begun, Companion};
@@ -165,7 +166,8 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
     let fixed = peer.map(|text| peers::named(&text)).transpose()?;
     let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
-    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below })
+    let outlives = Outlives::No("only what `run` without --all has outlives its process");
+    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below, outlives })
 }
 
 /// A log on standard error, where somebody wants one. It ends with the process.
@@ -177,6 +179,16 @@ fn start_log(is_verbose: bool) {
 
 fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
     let RunOptions { peer, all, program } = parsed(options);
+    // One that is of no use is none of this command's.
+    let store = DescriptorStore::of_process().ok().flatten();
+    if let Some(kept) = store.and_then(keeper::Given::of) {
+        start_log(peer.verbose);
+        let places = Places::of_user()?;
+        return kept.begin(setup(peer, &places)?, &places, io);
+    }
+    if !all && keeps_octets() {
+        return keeper::run(&program).map(Begun::Done);
+    }
     let places = Places::of_user()?;
     start_log(peer.verbose);
     let mut local = Local::new(setup(peer, &places)?, &places, io)?;

@@ -229,6 +229,24 @@ pub(super) fn target(authority: &str) -> Option<Target> {
     Target::new(host, port.parse().ok()?)
 }
 
+/// What a program has in its environment that is to come here.
+pub(super) fn environment(at: SocketAddr, password: &str) -> Vec<(&'static str, String)> {
+    let user = USER;
+    let socks = format!("socks5h://{user}:{password}@{at}");
+    let http = format!("http://{user}:{password}@{at}");
+    let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
+    let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
+    vec![
+        (super::END_VARIABLE, http.clone()),
+        ("ALL_PROXY", socks.clone()),
+        ("all_proxy", socks),
+        ("HTTPS_PROXY", http.clone()),
+        ("https_proxy", http),
+        ("NO_PROXY", no_proxy.clone()),
+        ("no_proxy", no_proxy),
+    ]
+}
+
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0

@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 
 use handfast_core::{Duration, Instant};
-use handfast_io::net::TcpListener;
-use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection};
+use handfast_io::net::{TcpListener, TcpStream};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, next_connection, peek};
 use tracing::warn;
 
 use super::super::carrier::Plug;
@@ -19,7 +19,7 @@ const MOST: usize = 256;
 const WITHIN: Duration = Duration::from_secs(10);
 
 struct Asking {
-    plug: Plug,
+    stream: TcpStream,
     front: Front,
     by: Instant,
 }
@@ -34,7 +34,11 @@ pub(super) struct Fronts {
 
 impl Fronts {
     pub(super) fn listen(password: String, io: &mut EventLoop) -> io::Result<Self> {
-        let mut listener = TcpListener::bind(([127, 0, 0, 1], 0).into())?;
+        Self::at(TcpListener::bind(([127, 0, 0, 1], 0).into())?, password, io)
+    }
+
+    /// At a listener that there is.
+    pub(super) fn at(mut listener: TcpListener, password: String, io: &mut EventLoop) -> io::Result<Self> {
         let id = io.add(&mut listener, Interest::READABLE)?;
         Ok(Self { listener, id, password, asking: BTreeMap::new() })
     }
@@ -64,12 +68,10 @@ impl Fronts {
     pub(super) fn on_readable(&mut self, id: SourceId) -> (Option<Client>, ReadOutcome) {
         let Some(asking) = self.asking.get_mut(&id) else { return (None, ReadOutcome::Nothing) };
         let mut chunk = [0; 4096];
-        match asking.plug.read(&mut chunk) {
+        // What it says for its target stays in the kernel.
+        match peek(&asking.stream, &mut chunk) {
             Ok(1..) if asking.by <= Clock::SYSTEM.now() => {}
-            Ok(read @ 1..) => {
-                asking.front.push(&chunk[..read]);
-                return (self.step(id), ReadOutcome::Some);
-            }
+            Ok(read @ 1..) => return (self.hear(id, &mut chunk[..read]), ReadOutcome::Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return (None, ReadOutcome::Nothing),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return (None, ReadOutcome::Some),
             Ok(_) | Err(_) => {}
@@ -87,10 +89,11 @@ impl Fronts {
                 Ok(Some((stream, _))) => {
                     // It may fail on no connection of TCP.
                     let _ = stream.set_nodelay(true);
-                    let mut plug = Plug::Tcp(stream);
-                    let Ok(id) = plug.add_to(io) else { continue };
+                    let mut stream = stream;
+                    let both = Interest::READABLE | Interest::WRITABLE;
+                    let Ok(id) = io.add(&mut stream, both) else { continue };
                     let (front, by) = (Front::new(self.password.clone()), Clock::SYSTEM.now() + WITHIN);
-                    self.asking.insert(id, Asking { plug, front, by });
+                    self.asking.insert(id, Asking { stream, front, by });
                 }
                 Err(error) => {
                     warn!(%error, "no program can be taken");
@@ -100,19 +103,37 @@ impl Fronts {
         }
     }
 
+    /// Takes octets one by one, up to the end of the request.
+    fn hear(&mut self, id: SourceId, octets: &mut [u8]) -> Option<Client> {
+        for at in 0..octets.len() {
+            let asking = self.asking.get_mut(&id)?;
+            asking.front.push(&octets[at..=at]);
+            if let Some(mut client) = self.step(id) {
+                if let Via::Plug(plug, _) = &mut client.via {
+                    // They are in the kernel.
+                    let _ = plug.read(&mut octets[..=at]);
+                }
+                return Some(client);
+            }
+        }
+        let asking = self.asking.get_mut(&id)?;
+        let _ = asking.stream.read(octets);
+        None
+    }
+
     fn step(&mut self, id: SourceId) -> Option<Client> {
         while let Some(asking) = self.asking.get_mut(&id) {
             match asking.front.step() {
                 Step::More => return None,
                 // A new connection has room for a short answer.
-                Step::Say(octets) => drop(asking.plug.write(&octets)),
+                Step::Say(octets) => drop(asking.stream.write(&octets)),
                 Step::Asks(target, dialect, rest) => {
-                    let Asking { plug, .. } = self.asking.remove(&id)?;
-                    let via = Via::Plug(plug, Some(id));
+                    let Asking { stream, .. } = self.asking.remove(&id)?;
+                    let via = Via::Plug(Plug::Tcp(stream), Some(id));
                     return Some(Client { via, dialect, target, rest });
                 }
                 Step::Refuse(octets) => {
-                    let _ = asking.plug.write(&octets);
+                    let _ = asking.stream.write(&octets);
                     self.asking.remove(&id);
                 }
             }

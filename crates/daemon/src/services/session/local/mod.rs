@@ -7,6 +7,7 @@ mod commands;
 mod failures;
 mod front;
 mod fronts;
+mod keeper;
 mod peers;
 mod pipes;
 mod places;
@@ -30,6 +31,7 @@ use tracing::info;
 
 use super::below::Below;
 use super::carrier::Carrier;
+use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
 use catcher::Catcher;
@@ -126,22 +128,28 @@ struct Setup {
     keys: Keys,
     config: Config,
     below: Below,
+    outlives: Outlives,
 }
 
 impl Local {
     fn new(setup: Setup, places: &Places, io: &mut EventLoop) -> Result<Self, String> {
-        let Setup { peers, keys, config, below } = setup;
+        let Setup { peers, keys, config, below, outlives } = setup;
         let system = |error: std::io::Error| format!("error: {error}");
         // Nobody dials this end.
         let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
         places.clear()?;
-        let control = places.sockets()?.join(format!("{}.control", std::process::id()));
+        // Of the process that the user has started, which stays the same.
+        let process = match outlives {
+            Outlives::Yes(_) => std::os::unix::process::parent_id(),
+            Outlives::No(_) => std::process::id(),
+        };
+        let control = places.sockets()?.join(format!("{process}.control"));
         let questions = Questions::listen(&control, io)
             .map_err(|error| format!("error: socket {}: {error}", control.display()))?;
         let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
-            carrier: Carrier::new(identity, config, below, keys::random()?),
+            carrier: Carrier::new(identity, config, below, outlives, keys::random()?),
             peers,
             fronts: None,
             questions,
@@ -171,20 +179,7 @@ impl Local {
         let fronts = Fronts::listen(password.clone(), io).map_err(wrong)?;
         let at = fronts.address().map_err(wrong)?;
         self.fronts = Some(fronts);
-        let user = front::USER;
-        let socks = format!("socks5h://{user}:{password}@{at}");
-        let http = format!("http://{user}:{password}@{at}");
-        let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
-        let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
-        Ok(vec![
-            (END_VARIABLE, http.clone()),
-            ("ALL_PROXY", socks.clone()),
-            ("all_proxy", socks),
-            ("HTTPS_PROXY", http.clone()),
-            ("https_proxy", http),
-            ("NO_PROXY", no_proxy.clone()),
-            ("no_proxy", no_proxy),
-        ])
+        Ok(front::environment(at, &password))
     }
 
     /// Starts the program. `all`: it is asked for all its connections.

@@ -17,6 +17,9 @@ pub(super) const PORT: u16 = 7443;
 /// Targets of which it is known whether the peer leads there.
 const MOST_TARGETS: usize = 1_024;
 
+/// Addresses of a peer that are written down.
+const MOST_NOTED: usize = 8;
+
 /// A peer of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
@@ -26,6 +29,18 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// What is written down of it with a session.
+    pub(super) fn note(&self) -> Vec<u8> {
+        let addresses: Vec<_> = self.addresses.iter().take(MOST_NOTED).collect();
+        serde_json::json!([self.name, addresses]).to_string().into_bytes()
+    }
+
+    /// [`None`]: that is no note of a peer.
+    pub(super) fn of_note(note: &[u8]) -> Option<Self> {
+        let (name, addresses) = serde_json::from_slice(note).ok()?;
+        Some(Self { name, addresses })
+    }
+
     /// What a probe is remembered by.
     pub(super) fn server(&self) -> SocketAddr {
         self.addresses.first().copied().unwrap_or_else(|| ([0, 0, 0, 0], 0).into())

@@ -13,6 +13,7 @@ use handfast_io::{EventLoop, source_towards};
 use tracing::{info, warn};
 
 use super::super::carrier::News;
+use super::super::keeping::Left;
 use super::super::keys::name_of;
 use super::catcher::Catcher;
 use super::client::{Client, Via};
@@ -104,6 +105,7 @@ impl Local {
                 return self.not_reached(client, &format!("no session: {refused:?}"));
             }
         };
+        self.carrier.note(socket, || peer.note());
         let target = client.target.clone();
         self.purposes.insert(socket, Purpose { peer, target, aim: Aim::Program });
         let since = Self::now();
@@ -124,6 +126,22 @@ impl Local {
         if let Err(error) = attached {
             self.give_up(socket);
             self.target_failed(&target, &format!("program not taken: {error}"));
+        }
+    }
+
+    /// Goes on with sessions of a process before.
+    pub(super) fn restore(&mut self, io: &mut EventLoop, left: Vec<Left>) {
+        for (socket, note) in self.carrier.restore(io, left) {
+            let target = self.carrier.target(socket).map(|(target, _)| target);
+            let is_done = self.carrier.end().session(socket).is_none_or(Session::is_done);
+            match (Peer::of_note(&note), target) {
+                (Some(peer), Some(target)) if is_done || self.carrier.is_attached(socket) => {
+                    self.carrier.set_peer(socket, peer.addresses.clone());
+                    self.purposes.insert(socket, Purpose { peer, target, aim: Aim::Program });
+                }
+                // No program had it yet.
+                _ => self.give_up(socket),
+            }
         }
     }
 

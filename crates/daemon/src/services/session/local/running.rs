@@ -170,6 +170,8 @@ impl Running for Local {
             "sessions": sessions,
             "paths": paths,
             "kept_bytes": kept,
+            "outlives_process": self.carrier.why_not_kept().is_none(),
+            "why_not": self.carrier.why_not_kept(),
             "straight": self.straight.len(),
             "servers_probed": self.peers.servers_probed(),
             "counters": self.carrier.counters(),
@@ -185,6 +187,8 @@ impl Running for Local {
     /// The terminal tells the program as well, which may go on: this end goes on with it.
     fn ends_at(&mut self, signal: &str) -> bool {
         match self.child.as_ref().filter(|child| !child.has_ended()) {
+            // Another process follows, which has what this one has.
+            Some(child) if signal == "SIGTERM" && !child.is_of_this() => true,
             Some(child) if signal == "SIGTERM" => {
                 child.terminate();
                 false
@@ -203,6 +207,9 @@ impl Running for Local {
     }
 
     fn stop(&mut self, io: &mut EventLoop, _: Instant) -> Result<(), Failure> {
+        if self.is_running() && self.carrier.why_not_kept().is_none() {
+            return Ok(());
+        }
         for socket in self.carrier.end().sessions().collect::<Vec<_>>() {
             self.give_up(socket);
         }

@@ -36,7 +36,11 @@ impl Server {
         self.remember_pins();
         let Some((target, key)) = self.carrier.target(socket) else { return };
         let client = key.map(|key| name_of(&key)).unwrap_or_default();
-        let Some(from) = self.carrier.remote_of(socket) else { return };
+        let Some(from) = self.carrier.remote_of(socket) else {
+            // Of a process before, which had not come to it: its client is to come back first.
+            self.unled.insert(socket);
+            return;
+        };
         let Some(place) = self.settings.targets.find(&target) else {
             self.refused_targets += 1;
             if self.limiter.allows(Clock::SYSTEM.now(), "target refused", from.ip()) {

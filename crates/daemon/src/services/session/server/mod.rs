@@ -3,8 +3,10 @@
 mod leading;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use handfast_assist::iosl::end::Identity;
+use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
@@ -17,6 +19,7 @@ use tracing::{info, warn};
 
 use super::below::Below;
 use super::carrier::{Carrier, News};
+use super::keeping::Keeping;
 use super::keys::{self, name_of};
 use super::settings::Settings;
 use crate::process::log::limiter::LogLimiter;
@@ -39,6 +42,27 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
+/// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there.
+fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListener> {
+    let (at, name) = (settings.listen, format!("listener-{}", settings.below.name()));
+    let kept = carrier.store().and_then(|store| store.take(&name)).map(std::net::TcpListener::from);
+    let is_right = |kept: &std::net::TcpListener| {
+        kept.local_addr().is_ok_and(|own| own == at || at.port() == 0 && own.ip() == at.ip())
+    };
+    if let Some(kept) = kept.filter(is_right) {
+        kept.set_nonblocking(true)?;
+        return Ok(TcpListener::from_std(kept));
+    }
+    let made = match settings.below {
+        Below::Tcp | Below::Udp => TcpListener::bind(at),
+        Below::Mptcp => listen_mptcp(at),
+    }?;
+    if let Some(store) = carrier.store() {
+        store.keep(&name, &made)?;
+    }
+    Ok(made)
+}
+
 /// The running end.
 pub(super) struct Server {
     settings: Settings,
@@ -50,6 +74,8 @@ pub(super) struct Server {
     timers: Timers<Due>,
     limiter: LogLimiter,
     refused_targets: u64,
+    /// Sessions that nobody has led to their target yet.
+    unled: BTreeSet<Socket>,
     /// Clients that are written down, or were and have been struck off.
     listed: BTreeSet<PublicKey>,
     log: Log,
@@ -66,9 +92,11 @@ impl Server {
     ) -> Result<Self, String> {
         let keys = keys::own(&settings.key_file)?;
         let (public, allowed) = (keys.public(), settings.clients.allowed()?);
-        let listed = allowed.keys.clone();
+        let (listed, now_allowed) = (allowed.keys.clone(), allowed.clone());
+        let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
         let identity = Identity { keys, allowed, seed: keys::random()? };
-        let mut carrier = Carrier::new(identity, settings.config, settings.below, keys::random()?);
+        let (config, below) = (settings.config, settings.below);
+        let mut carrier = Carrier::new(identity, config, below, outlives, keys::random()?);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -76,11 +104,8 @@ impl Server {
             warn!(files = files.soft, wanted, "fewer files may be open than all sessions would need");
         }
         let mut started = || -> Result<_, Failure> {
-            let mut listener = match settings.below {
-                Below::Tcp | Below::Udp => TcpListener::bind(settings.listen),
-                Below::Mptcp => listen_mptcp(settings.listen),
-            }
-            .context(|| format!("listen at {}", settings.listen))?;
+            let mut listener =
+                listener(&mut carrier, &settings).context(|| format!("listen at {}", settings.listen))?;
             if let Err(error) = accept_fast(&listener, MOST_EARLY) {
                 warn!(%error, "a client's first message waits for TCP's handshake");
             } else if !takes_early_data() {
@@ -95,12 +120,21 @@ impl Server {
             if settings.below == Below::Udp {
                 carrier.listen(io, listen).context(|| format!("listen at {listen} of UDP"))?;
             }
+            if let Some(why) = carrier.why_not_kept() {
+                info!(why, "sessions end with this process");
+            }
             info!(%listen, public_key = name_of(&public), "started");
             Ok((listener, listener_id, questions))
         };
         let (listener, listener_id, questions) = started().map_err(|failure| {
             crate::services::unobstructed(&settings).err().unwrap_or_else(|| format!("error: {failure}"))
         })?;
+        carrier.restore(io, left);
+        // Clients may have been struck off meanwhile.
+        carrier.set_allowed(now_allowed);
+        if let Some(store) = carrier.store() {
+            store.ready();
+        }
         Ok(Self {
             settings,
             carrier,
@@ -111,6 +145,7 @@ impl Server {
             timers: Timers::default(),
             limiter: LogLimiter::default(),
             refused_targets: 0,
+            unled: BTreeSet::new(),
             listed,
             log,
             file,
@@ -142,6 +177,9 @@ impl Server {
             match news {
                 News::Opened(socket) => self.lead(io, socket),
                 News::Resumed(socket, away) => {
+                    if self.unled.remove(&socket) {
+                        self.lead(io, socket);
+                    }
                     let target = self.target_of(socket);
                     let from = self.carrier.remote_of(socket).map(|from| from.to_string());
                     info!(target, from, away_ms = away.as_millis(), "session goes on by another path");
@@ -149,6 +187,7 @@ impl Server {
                 News::Done(_) | News::Aborted(_) | News::Unreached(..) => {}
                 News::Failed(socket, reason) => {
                     self.connecting.retain(|_, connecting| connecting.socket != socket);
+                    self.unled.remove(&socket);
                     info!(session = socket.0, %reason, "session failed");
                 }
             }
@@ -270,6 +309,8 @@ impl Running for Server {
             "sessions": sessions,
             "paths": paths,
             "kept_bytes": kept,
+            "outlives_process": self.carrier.why_not_kept().is_none(),
+            "why_not": self.carrier.why_not_kept(),
             "counters": counters,
             "list": self.carrier.sessions(),
             "log_lines_dropped": self.log.dropped(),

@@ -1,0 +1,213 @@
+//! A connection whose octets stay in the kernel until they are not needed any more: tcp(7), recv(2), socket(7).
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use super::tcp_info::TcpInfo;
+use super::{check, set};
+
+/// States of `linux/tcp_states.h`.
+const TCP_FIN_WAIT1: u64 = 4;
+const TCP_FIN_WAIT2: u64 = 5;
+const TCP_TIME_WAIT: u64 = 6;
+const TCP_CLOSE: u64 = 7;
+const TCP_CLOSE_WAIT: u64 = 8;
+const TCP_LAST_ACK: u64 = 9;
+const TCP_CLOSING: u64 = 11;
+
+/// How far a connection has come, as the kernel counts: each from where the connection began, about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Octets that were read and are not in the kernel any more.
+    pub read: u64,
+    /// Octets that have come and are in the kernel.
+    pub waiting: u64,
+    /// Octets that were written: the kernel has them, or the other end has.
+    pub written: u64,
+    /// The other end writes no more.
+    pub has_finished: bool,
+    /// This end writes no more.
+    pub is_shut: bool,
+}
+
+impl Standing {
+    /// What the kernel says now.
+    ///
+    /// # Errors
+    /// What getsockopt(2) and ioctl(2) say, or that the kernel does not count.
+    pub fn of(stream: &impl AsFd) -> io::Result<Self> {
+        // Octets come and acknowledgments too, while it is asked: until nothing has changed in between.
+        loop {
+            let before = TcpInfo::counts(stream.as_fd())?;
+            let waiting = count(stream.as_fd(), libc::FIONREAD)?;
+            let unsent = count(stream.as_fd(), libc::TIOCOUTQ)?;
+            let after = TcpInfo::counts(stream.as_fd())?;
+            if before != after {
+                continue;
+            }
+            let [state, acknowledged, received] = after;
+            let is_over = matches!(state, TCP_CLOSE | TCP_TIME_WAIT | TCP_LAST_ACK | TCP_CLOSING);
+            let has_finished = is_over || state == TCP_CLOSE_WAIT;
+            let is_shut = is_over || matches!(state, TCP_FIN_WAIT1 | TCP_FIN_WAIT2);
+            // The end of each direction counts as an octet (RFC 9293 §3.4).
+            let read = received.checked_sub(waiting + u64::from(has_finished));
+            let written = (acknowledged + unsent).checked_sub(u64::from(is_shut));
+            let (Some(read), Some(written)) = (read, written) else {
+                return Err(io::Error::other("the kernel counts otherwise"));
+            };
+            return Ok(Self { read, waiting, written, has_finished, is_shut });
+        }
+    }
+}
+
+fn count(socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<u64> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: both requests write an integer there, which lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut count) })?;
+    Ok(count.max(0) as u64)
+}
+
+/// Where reading with `MSG_PEEK` goes on: so many octets behind the first one that the kernel has. It then goes on by itself.
+///
+/// # Errors
+/// What setsockopt(2) says: for TCP it is there since Linux 6.9.
+pub fn peek_from(stream: &impl AsFd, offset: u32) -> io::Result<()> {
+    let offset = libc::c_int::try_from(offset).map_err(io::Error::other)?;
+    set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_PEEK_OFF, &offset)
+}
+
+/// Reads, and leaves the octets in the kernel.
+///
+/// # Errors
+/// What recv(2) says.
+pub fn peek(stream: &impl AsFd, into: &mut [u8]) -> io::Result<usize> {
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: `into` lives through the call and its length is given.
+    let read = unsafe { libc::recv(stream.as_fd().as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// The kernel forgets so many octets: how many it had of them.
+///
+/// # Errors
+/// What recv(2) says.
+pub fn forget(stream: &impl AsFd, octets: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: with MSG_TRUNC TCP writes nothing into the buffer (tcp(7)).
+    let read = unsafe { libc::recv(stream.as_fd().as_raw_fd(), std::ptr::null_mut(), octets, flags) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// Has the kernel take so many octets of the other end, half of `net.ipv4.tcp_rmem`'s last number at most. Its own tuning looks at what is
+/// read, and sees nothing of what is only peeked at.
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn make_room(stream: &impl AsFd, octets: u32) -> io::Result<()> {
+    let fd = stream.as_fd();
+    let octets = libc::c_int::try_from(octets).unwrap_or(libc::c_int::MAX);
+    // `tcp_set_rcvlowat` makes the buffer large enough, and leaves it so.
+    set(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &octets)?;
+    set(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &1)
+}
+
+/// Resets a connection at once, whoever else has a descriptor of it.
+///
+/// # Errors
+/// What connect(2) says.
+pub fn disconnect(stream: &impl AsFd) -> io::Result<()> {
+    let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
+    let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+    super::stream_options::reset(stream.as_fd())?;
+    // SAFETY: the address lives through the call and `len` is its size.
+    check(unsafe { libc::connect(stream.as_fd().as_raw_fd(), &raw const nowhere, len) }).map(|_| ())
+}
+
+/// Whether this kernel lets octets of TCP be read twice.
+pub fn keeps_octets() -> bool {
+    std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))
+        .is_ok_and(|one| peek_from(&one, 0).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn pair() -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        [client, listener.accept().unwrap().0]
+    }
+
+    fn settle() {
+        sleep(Duration::from_millis(50));
+    }
+
+    #[test]
+    fn what_is_peeked_at_stays_until_it_is_forgotten() {
+        if !keeps_octets() {
+            return;
+        }
+        let [mut one, other] = pair();
+        let octets: Vec<u8> = (0..100_000u32).map(|at| (at % 251) as u8).collect();
+        let begin = Standing::of(&other).unwrap();
+        peek_from(&other, 0).unwrap();
+        make_room(&other, 1 << 20).unwrap();
+        one.write_all(&octets).unwrap();
+        settle();
+        let mut seen = vec![0; 60_000];
+        assert_eq!(peek(&other, &mut seen).unwrap(), 60_000);
+        assert_eq!(seen, octets[..60_000]);
+        assert_eq!(forget(&other, 50_000).unwrap(), 50_000);
+        assert_eq!(peek(&other, &mut seen).unwrap(), 40_000, "it goes on where it was");
+        assert_eq!(seen[..40_000], octets[60_000..]);
+        assert_eq!(peek(&other, &mut seen).unwrap_err().kind(), ErrorKind::WouldBlock);
+        one.shutdown(Shutdown::Write).unwrap();
+        settle();
+        assert_eq!(peek(&other, &mut seen).unwrap(), 0, "the end is seen before the octets are forgotten");
+        let standing = Standing::of(&other).unwrap();
+        assert_eq!((standing.read - begin.read, standing.waiting), (50_000, 50_000));
+        assert!(standing.has_finished && !standing.is_shut);
+        peek_from(&other, 10).unwrap();
+        assert_eq!(peek(&other, &mut seen).unwrap(), 49_990, "another process begins where it wants");
+        assert_eq!(seen[..49_990], octets[50_010..]);
+    }
+
+    #[test]
+    fn what_was_written_is_counted_whether_or_not_it_was_read() {
+        let [mut one, mut other] = pair();
+        let begin = [&one, &other].map(|end| Standing::of(end).unwrap().written);
+        for (end, octets) in [(&mut one, 70_000), (&mut other, 5)] {
+            end.write_all(&vec![7; octets]).unwrap();
+        }
+        settle();
+        let written = |end: &TcpStream, begin: u64| Standing::of(end).unwrap().written - begin;
+        assert_eq!([written(&one, begin[0]), written(&other, begin[1])], [70_000, 5]);
+        one.shutdown(Shutdown::Write).unwrap();
+        settle();
+        assert_eq!(written(&one, begin[0]), 70_000);
+        assert!(Standing::of(&one).unwrap().is_shut && !Standing::of(&one).unwrap().has_finished);
+        other.read_exact(&mut vec![0; 70_000]).unwrap();
+        other.shutdown(Shutdown::Write).unwrap();
+        settle();
+        let closed = Standing::of(&one).unwrap();
+        assert!(closed.is_shut && closed.has_finished);
+        assert_eq!((closed.written - begin[0], closed.waiting), (70_000, 5));
+        assert_eq!(written(&other, begin[1]), 5);
+    }
+
+    #[test]
+    fn one_that_is_disconnected_is_reset_though_somebody_keeps_it() {
+        let [one, mut other] = pair();
+        let _kept = one.try_clone().unwrap();
+        disconnect(&one).unwrap();
+        other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(other.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+}
