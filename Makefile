@@ -28,7 +28,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE)
 # maturin has much to say; it matters when it fails.
 QUIETLY := > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates bpf -name '*.rs' -o -name Cargo.toml -o -name '*.[ch]')
+# eBPF, where this machine can compile it; the daemon without it says what is missing.
+FEATURES := $(shell tools/features)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
@@ -44,11 +46,11 @@ build: $(VENV)/.built target/release/handfastd
 test: test-rust test-python
 
 test-rust:
-	cargo test 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
+	cargo test $(FEATURES) 2>&1 | { grep --line-buffered -v -e ' \.\.\. ok$$' -e '^$$' -e '^running ' || true; }
 
 # After the lint: cargo does one thing at a time in a folder.
 test-rust-compiled: lint-rust
-	cargo test --quiet --no-run
+	cargo test $(FEATURES) --quiet --no-run
 
 test-python: $(VENV)/.dev
 	$(BIN)/pytest
@@ -58,7 +60,7 @@ lint: lint-rust lint-python
 lint-rust:
 	$(PYTHON) tools/check-circles
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy $(FEATURES) --quiet --workspace --all-targets -- -D warnings
 
 lint-python: $(VENV)/.dev
 	$(BIN)/ruff check --quiet
@@ -140,7 +142,7 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 
 # Not with fat LTO, unless PROFILE says so: it takes minutes, and the daemon waits for its sockets most of the time.
 target/release/handfastd: $(RUST)
-	@cargo build --quiet --profile $(PROFILE) --target-dir target --package handfast-daemon --bin handfastd --example switches
+	@cargo build $(FEATURES) --quiet --profile $(PROFILE) --target-dir target --package handfast-daemon --bin handfastd --example switches
 	@mkdir -p $(@D)/examples
 	@[ $(PROFILE) = release ] || cp target/$(PROFILE)/examples/switches $(@D)/examples/
 	@[ $(PROFILE) = release ] || cp target/$(PROFILE)/handfastd $@

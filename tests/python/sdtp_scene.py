@@ -120,10 +120,13 @@ class Daemon:
         self.running.close()
 
     def ask(self, event: str = "status") -> dict[str, Any]:
+        return self.say({"event": event})
+
+    def say(self, line: Mapping[str, object]) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(PATIENCE_S)
             client.connect(str(self.socket))
-            client.sendall(json.dumps({"event": event}).encode() + b"\n")
+            client.sendall(json.dumps(line).encode() + b"\n")
             with client.makefile("r", encoding="utf-8") as answers:
                 answer: dict[str, Any] = json.loads(answers.readline())
                 return answer

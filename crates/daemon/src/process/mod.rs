@@ -2,6 +2,7 @@
 //! Nothing here knows what a service does.
 
 mod ask;
+mod cgroup;
 mod config_file;
 pub(crate) mod descriptors;
 mod hangup;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::io;
 
 pub(crate) use ask::ask;
+pub(crate) use cgroup::cgroup_root;
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub(crate) use hangup::hangup_is_ignored;

@@ -3,6 +3,7 @@
 //! A service that is new here is a module and a line in [`SERVICES`]; its subcommand follows from that.
 
 pub mod controller;
+mod freeze;
 mod metrics;
 mod openflow_link;
 mod questions;
@@ -29,6 +30,7 @@ pub(crate) const SERVICES: &[&dyn Service] = &[
     &sdtp::SdtpService,
     &sdtp_controller::SdtpControllerService,
     &session::SessionService,
+    &freeze::FreezeService,
     &metrics::MetricsService,
 ];
 

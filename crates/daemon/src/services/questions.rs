@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use handfast_bpf::Network;
 use handfast_core::Duration;
 use handfast_io::line_socket::{Accepted, Line, LineLimits, LineSocket};
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use serde_json::{Value, json};
 use tracing::warn;
 
-/// The longest question is 19 bytes.
+/// The longest question has 75 bytes.
 const LIMITS: LineLimits = LineLimits { longest_line: 256, most_clients: 16, most_waiting: 64 << 10 };
 
 /// After a failed accept, how long until the next.
@@ -28,14 +29,27 @@ pub(super) enum Question {
     Suspend,
     /// The link is back.
     Resume,
+    /// These peers are away.
+    Away(Network),
+    /// They are back.
+    Back(Network),
 }
 
 impl Question {
     fn parse(line: &Line) -> Option<Self> {
         let Line::Complete(line) = line else { return None };
         let said: Value = serde_json::from_slice(line).ok()?;
-        let said = said.as_object().filter(|said| said.len() == 1)?;
-        match said.get("event")?.as_str()? {
+        let said = said.as_object()?;
+        let event = said.get("event")?.as_str()?;
+        if let Some(peers) = said.get("peers").filter(|_| said.len() == 2) {
+            let peers = peers.as_str()?.parse().ok()?;
+            return match event {
+                "away" => Some(Self::Away(peers)),
+                "back" => Some(Self::Back(peers)),
+                _ => None,
+            };
+        }
+        match Some(event).filter(|_| said.len() == 1)? {
             "status" => Some(Self::Status),
             "reload" => Some(Self::Reload),
             "handover" => Some(Self::Handover),
@@ -130,9 +144,21 @@ mod tests {
         assert_eq!(parse("{\"event\":\"handover\"}"), Some(Question::Handover));
         assert_eq!(parse("{\"event\":\"suspend\"}"), Some(Question::Suspend));
         assert_eq!(parse("{\"event\":\"resume\"}"), Some(Question::Resume));
-        for other in
-            ["", "{}", "status", "{\"event\": \"forget\"}", "{\"event\": \"status\", \"a\": 1}", "[1]"]
-        {
+        let peers = "192.0.2.0/24".parse().unwrap();
+        assert_eq!(parse("{\"event\": \"away\", \"peers\": \"192.0.2.0/24\"}"), Some(Question::Away(peers)));
+        assert_eq!(parse("{\"event\": \"back\", \"peers\": \"192.0.2.9/24\"}"), Some(Question::Back(peers)));
+        for other in [
+            "",
+            "{}",
+            "status",
+            "{\"event\": \"forget\"}",
+            "{\"event\": \"status\", \"a\": 1}",
+            "[1]",
+            "{\"event\": \"away\"}",
+            "{\"event\": \"away\", \"peers\": \"host\"}",
+            "{\"event\": \"away\", \"peers\": \"::\", \"a\": 1}",
+            "{\"event\": \"status\", \"peers\": \"::\"}",
+        ] {
             assert_eq!(parse(other), None, "{other}");
         }
         assert_eq!(Question::parse(&Line::TooLong), None);

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "system calls; each has a SAFETY comment")]
 
 pub(crate) mod arrival;
+pub(crate) mod cgroup;
 pub(crate) mod connects;
 pub(crate) mod ethtool;
 pub(crate) mod inbox;
@@ -9,6 +10,7 @@ pub(crate) mod inherited;
 pub(crate) mod kept_stream;
 mod mapping;
 pub(crate) mod mptcp;
+pub(crate) mod network_cookie;
 pub(crate) mod packet_ring;
 pub(crate) mod packet_socket;
 pub(crate) mod priority;

@@ -3,7 +3,9 @@
 mod measured;
 mod monitor;
 mod predictor;
+mod signal;
 
 pub use measured::{Measured, rate_of_cqi};
 pub use monitor::{Config, Counters, Monitor, Notice};
 pub use predictor::{Predictor, Thresholds};
+pub use signal::{Change, Signal};

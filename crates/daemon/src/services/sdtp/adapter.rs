@@ -172,7 +172,9 @@ impl Adapter {
     fn answer(&mut self, question: Question) -> Value {
         match question {
             Question::Status | Question::Handover => self.status(),
-            Question::Suspend | Question::Resume => json!({"error": "a node of SDTP has no sessions"}),
+            Question::Suspend | Question::Resume | Question::Away(_) | Question::Back(_) => {
+                json!({"error": "a node of SDTP has no sessions"})
+            }
             Question::Reload => {
                 self.reload();
                 json!({"ok": true, "mode": mode_word(self.settings.mode == Mode::Act)})

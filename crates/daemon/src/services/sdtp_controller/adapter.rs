@@ -124,7 +124,7 @@ impl Adapter {
                     json!({"ok": true, "mode": "act"})
                 }
                 Question::Handover => json!({"error": "only a node of SDTP hands over"}),
-                Question::Suspend | Question::Resume => {
+                Question::Suspend | Question::Resume | Question::Away(_) | Question::Back(_) => {
                     json!({"error": "a controller of SDTP has no sessions"})
                 }
             });

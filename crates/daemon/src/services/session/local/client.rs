@@ -32,6 +32,8 @@ impl Client {
     /// Tells it that it gets none.
     pub(super) fn refuse(self, catcher: Option<&Catcher>, why: Refusal) {
         match self.via {
+            // It is connected already, and has to see that this is no end.
+            Via::Plug(plug, _) if self.dialect == Dialect::Silent => plug.abort(),
             // A new connection has room for one short answer.
             Via::Plug(mut plug, _) => drop(plug.write(&self.dialect.refused(why))),
             Via::Call(attempt) => {

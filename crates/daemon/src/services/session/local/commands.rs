@@ -23,7 +23,7 @@ use super::client::{Client, Via};
 use super::front::{self, Dialect};
 use super::peers::{self, Peers};
 use super::pipes::Pipes;
-use super::{END_VARIABLE, Local, Places, Setup, keeper};
+use super::{END_VARIABLE, Local, Places, Reach, Setup, keeper};
 use crate::process::{Level, Tool, ask, log, parsed, say};
 use crate::services::session::GROUP;
 use crate::services::{Begun, Companion};
@@ -63,6 +63,9 @@ struct RunOptions {
     /// Takes all its connections of TCP, also of programs that know of no proxy; see below what that does to sudo
     #[arg(long)]
     all: bool,
+    /// The same by the kernel's cgroup hooks (eBPF): as root, and without what --all does to sudo
+    #[arg(long, conflicts_with = "all")]
+    cgroup: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -85,6 +88,10 @@ HTTPS_PROXY name. For ssh use `handfastd session connect` as its ProxyCommand.
 --all is for programs that read no such variables, static ones too: the kernel asks this process at each connect(2)
 (seccomp's user notification). It needs no root. PROGRAM and all that it starts then cannot get other rights: sudo, su
 and other set-user-ID programs do not work in it. It ends with this process, and what uses io_uring is not seen.
+
+--cgroup needs root and a kernel with BTF. PROGRAM runs in a cgroup of its own, where the kernel leads connections to this
+process: those of set-user-ID programs and of io_uring, too, and getpeername(2) names the server. A program is connected
+at once, and sees a reset where its server is not reached.
 
 Exit code: that of PROGRAM. 2: the system does not allow it to run.";
 
@@ -178,7 +185,7 @@ fn start_log(is_verbose: bool) {
 }
 
 fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
-    let RunOptions { peer, all, program } = parsed(options);
+    let RunOptions { peer, all, cgroup, program } = parsed(options);
     // One that is of no use is none of this command's.
     let store = DescriptorStore::of_process().ok().flatten();
     if let Some(kept) = store.and_then(keeper::Given::of) {
@@ -186,18 +193,23 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
         let places = Places::of_user()?;
         return kept.begin(setup(peer, &places)?, &places, io);
     }
-    if !all && keeps_octets() {
+    if !all && !cgroup && keeps_octets() {
         return keeper::run(&program).map(Begun::Done);
     }
     let places = Places::of_user()?;
     start_log(peer.verbose);
     let mut local = Local::new(setup(peer, &places)?, &places, io)?;
     let mut environment = local.listen(io)?;
-    if all {
+    let reach = match (all, cgroup) {
+        (true, _) => Reach::Caught,
+        (_, true) => Reach::Led,
+        _ => Reach::Asked,
+    };
+    if reach != Reach::Asked {
         environment.retain(|(name, _)| *name == END_VARIABLE);
     }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
-    local.start(Program::new(name).args(arguments).envs(environment), all, io)?;
+    local.start(Program::new(name).args(arguments).envs(environment), reach, io)?;
     Ok(Begun::Running(Box::new(local)))
 }
 

@@ -34,8 +34,8 @@ use crate::services::Begun;
 const FRONT: &str = "front";
 const PROGRAM: &str = "program";
 
-/// Descriptors that are kept.
-const MOST: usize = 4_096;
+/// Descriptors that are kept: of as many sessions as an end has, and a few more.
+const MOST: usize = 10_100;
 /// Ends that do not come to begin, so many in a row, are not followed by another one.
 const TOO_OFTEN: u32 = 10;
 /// How often it looks at both, beside when it is told.

@@ -7,6 +7,7 @@ mod commands;
 mod failures;
 mod front;
 mod fronts;
+mod gate;
 mod keeper;
 mod peers;
 mod pipes;
@@ -39,6 +40,7 @@ use child::Child;
 use client::Client;
 pub(super) use commands::{companions, tools};
 use fronts::Fronts;
+use gate::Gate;
 use peers::{Peer, Peers};
 use pipes::Pipes;
 pub(super) use places::Places;
@@ -72,6 +74,17 @@ enum Aim {
     Key,
     /// Its program has gone without it: should the peer answer late, the next one has it.
     Later,
+}
+
+/// How connections of a program come here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It asks for them, by a proxy.
+    Asked,
+    /// Its calls of connect(2) are seen.
+    Caught,
+    /// The kernel leads them here.
+    Led,
 }
 
 /// What has a deadline here.
@@ -117,6 +130,8 @@ pub(super) struct Local {
     child: Option<Child>,
     /// Where the program's calls of connect(2) come, if they do.
     catcher: Option<Catcher>,
+    /// Where the kernel leads the program's connections, if it does.
+    gate: Option<Gate>,
     /// Where the program is this process's own standard input and output.
     pipes: Option<Pipes>,
     has_failed: bool,
@@ -167,6 +182,7 @@ impl Local {
             end_by: None,
             child: None,
             catcher: None,
+            gate: None,
             pipes: None,
             has_failed: false,
         })
@@ -182,12 +198,17 @@ impl Local {
         Ok(front::environment(at, &password))
     }
 
-    /// Starts the program. `all`: it is asked for all its connections.
-    fn start(&mut self, command: &mut Command, all: bool, io: &mut EventLoop) -> Result<(), String> {
+    /// Starts the program; how its connections come here.
+    fn start(&mut self, command: &mut Command, reach: Reach, io: &mut EventLoop) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let wrong = |error: std::io::Error| format!("error: {name}: {error}");
         Child::hear_of_ends().map_err(wrong)?;
-        let child = if all {
+        if reach == Reach::Led {
+            let gate = Gate::open(self.peers.policy(), io)?;
+            gate.take_in(command).map_err(wrong)?;
+            self.gate = Some(gate);
+        }
+        let child = if reach == Reach::Caught {
             let (child, connects) = Connects::of(command).map_err(wrong)?;
             self.catcher = Some(Catcher::new(connects, self.peers.policy(), io).map_err(wrong)?);
             child

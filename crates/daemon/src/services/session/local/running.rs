@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use handfast_core::{Duration, Instant};
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use serde_json::{Value, json};
+use tracing::warn;
 
 use super::super::keys::name_of;
 use super::child::Child;
 use super::fronts::Fronts;
+use super::gate::Gate;
 use super::pipes::Pipes;
 use super::{Due, Local};
 use crate::process::Failure;
@@ -31,6 +33,9 @@ impl Local {
                 Question::Suspend => self.suspend(true),
                 Question::Resume => self.suspend(false),
                 Question::Reload | Question::Handover => json!({"error": "it has no configuration"}),
+                Question::Away(_) | Question::Back(_) => {
+                    json!({"error": "`handfastd session freeze` does that"})
+                }
             });
             self.questions.answer(id, answer.as_ref());
         }
@@ -50,6 +55,16 @@ impl Local {
         if self.fronts.as_mut().is_some_and(|fronts| !fronts.accept(io)) {
             self.timers.set(Due::Accept, Some(Self::now() + ACCEPT_AGAIN));
         }
+        let Some(led) = self.gate.as_ref().map(Gate::accept) else { return };
+        let clients = led.unwrap_or_else(|error| {
+            warn!(%error, "no program can be taken");
+            self.timers.set(Due::Accept, Some(Self::now() + ACCEPT_AGAIN));
+            Vec::new()
+        });
+        for client in clients {
+            self.ask(io, client);
+        }
+        self.hear(io);
     }
 
     fn accept_questions(&mut self, io: &mut EventLoop) {
@@ -93,6 +108,8 @@ impl Running for Local {
                 return ReadOutcome::Nothing;
             }
             return outcome;
+        } else if self.gate.as_ref().is_some_and(|gate| gate.has(id)) {
+            self.accept(io);
         } else if self.catcher.as_ref().is_some_and(|catcher| catcher.id() == id) {
             self.on_calls(io);
         } else if id == self.resolver.id() {

@@ -203,9 +203,7 @@ impl Server {
                     self.reload();
                     json!({"ok": true, "mode": "act"})
                 }
-                Question::Handover | Question::Suspend | Question::Resume => {
-                    json!({"error": "an end before a server does not do that"})
-                }
+                _ => json!({"error": "an end before a server does not do that"}),
             });
             self.questions.answer(id, answer.as_ref());
         }

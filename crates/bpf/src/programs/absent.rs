@@ -1,0 +1,51 @@
+//! Where there is no compiler for programs: none is ever loaded.
+
+use std::convert::Infallible;
+use std::fs::File;
+
+use super::{Entry, MISSING};
+
+/// Nothing is of this type.
+pub(crate) struct Programs(Infallible);
+
+impl Programs {
+    pub(crate) fn load(_: &[u8]) -> Result<Self, String> {
+        Err(MISSING.unwrap_or_default().to_owned())
+    }
+
+    pub(crate) fn attach_struct_ops(&mut self, _: &str) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn attach_cgroup(&mut self, _: &str, _: &File) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn attach_tcx(&mut self, _: &str, _: u32) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn entries(&self, _: &str) -> Result<Vec<Entry>, String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn iterate(&self, _: &str) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn update(&self, _: &str, _: &[u8], _: &[u8]) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn take(&self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn delete(&self, _: &str, _: &[u8]) -> Result<(), String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn numbers<const N: usize>(&self, _: &str) -> Result<[u64; N], String> {
+        match self.0 {}
+    }
+}

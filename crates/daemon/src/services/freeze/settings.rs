@@ -1,0 +1,222 @@
+//! What the file says: `[freeze]`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use handfast_assist::iosl::network::Config as Radio;
+use handfast_bpf::Network;
+use handfast_core::{Dbm, Duration};
+use handfast_document::{
+    Checked, DocumentError, Located, Problem, TimeSpan, missing_key, positive, problem, table,
+};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::absences::{LONGEST, MOST};
+use super::{TABLE, follower};
+use crate::process::{Level, parse, socket_path, table_of};
+use crate::services::words::LogWord;
+
+/// The kernel takes no less (`TCP_RTO_MAX_MS`).
+const LEAST_RTO_MAX: Duration = Duration::from_secs(1);
+/// RFC 6298 §2.5 asks for at least 60 s; Linux begins with 120 s, and takes no more.
+const MOST_RTO_MAX: Duration = Duration::from_secs(120);
+/// What 20 MHz of Wi-Fi hear where nobody sends: thermal noise of -101 dBm and a noise figure of 6 dB.
+const NOISE: Dbm = Dbm(-95_000);
+
+table! {
+    /// Where the signal comes from.
+    SignalTable {
+        /// A file that grows by a line a report: its power in dBm, or `gone`. Required.
+        file: String,
+        /// What the radio hears where nobody sends. Default: "-95dBm".
+        noise: String,
+    }
+}
+
+table! {
+    /// What freezes connections at one end.
+    Own {
+        /// The Unix socket at which it is told who is away. Required.
+        socket: String,
+        /// Whom connections lead to that are helped: addresses and networks. Required.
+        peers: Vec<Located<String>>,
+        /// The control group whose programs are helped. Default: all of this machine.
+        cgroup: String,
+        /// The longest retransmission timeout of their connections. Default: "1s".
+        rto_max: TimeSpan,
+        /// Who is away for longer is taken to be back. Default: "1min".
+        longest: TimeSpan,
+        /// The interface by which it receives from them, if that is to stop, too. Default: it only helps what is sent.
+        interface: String,
+        /// The radio behind which the peers are. Default: it is only told.
+        signal: SignalTable,
+        /// Least important messages that are logged. Default: "info".
+        log: LogWord,
+    }
+}
+
+/// What is known of the radio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) file: PathBuf,
+    pub(super) noise: Dbm,
+}
+
+/// A configuration that is right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) socket: PathBuf,
+    pub(super) peers: BTreeSet<Network>,
+    pub(super) cgroup: Option<PathBuf>,
+    pub(super) rto_max: Duration,
+    pub(super) longest: Duration,
+    pub(super) interface: Option<String>,
+    pub(super) signal: Option<Source>,
+    pub(super) log: Level,
+}
+
+impl Settings {
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, DocumentError> {
+        parse(text, name, Self::read)
+    }
+
+    fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
+        let table = table_of(document, TABLE)?;
+        let span = table.span();
+        let file = Own::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let socket = file.socket.ok_or_else(|| missing_key(span.clone(), "socket"))?;
+        let listed = file.peers.ok_or_else(|| {
+            missing_key(span, "peers").help("whom connections lead to: peers = [\"192.0.2.0/24\"]")
+        })?;
+        Ok(Self {
+            socket: socket_path(&socket)?.into(),
+            peers: peers(&listed)?,
+            cgroup: file.cgroup.map(|cgroup| cgroup.value.into()),
+            rto_max: file.rto_max.as_ref().map_or(Ok(LEAST_RTO_MAX), rto_max)?,
+            longest: file.longest.as_ref().map_or(Ok(LONGEST), |longest| positive(longest, "longest"))?,
+            interface: file.interface.map(|interface| interface.value),
+            signal: file.signal.map(source).transpose()?,
+            log: file.log.map(|log| log.value).unwrap_or_default().into(),
+        })
+    }
+
+    /// What it would do, for people.
+    pub(super) fn describe(&self) -> String {
+        let peers: Vec<String> = self.peers.iter().map(Network::to_string).collect();
+        let programs = match &self.cgroup {
+            Some(cgroup) => format!("of programs in {}", cgroup.display()),
+            None => "of this machine's programs".to_owned(),
+        };
+        let receives = self.interface.as_ref().map_or_else(String::new, |interface| {
+            format!("has them send nothing by {interface} meanwhile, by windows of zero\n")
+        });
+        let signal = match &self.signal {
+            Some(Source { file, noise }) => {
+                format!("follows the signal in {}, over a noise of {noise}\n", file.display())
+            }
+            None => String::new(),
+        };
+        format!(
+            "freezes connections {programs} to {}, for {} at most\n\
+             their retransmission timeout is {} at most\n{receives}{signal}is told at {}\n",
+            peers.join(", "),
+            self.longest,
+            self.rto_max,
+            self.socket.display(),
+        )
+    }
+
+    /// What the machine that judges the signal begins with.
+    pub(super) fn radio() -> Radio {
+        Radio::default()
+    }
+}
+
+fn peers(listed: &Located<Vec<Located<String>>>) -> Checked<BTreeSet<Network>> {
+    let of = |text: &Located<String>| {
+        let wrong = |title: String| Problem::at(text.span.clone(), title);
+        text.parse().map_err(|error: String| {
+            wrong(error).expected("expected such as \"192.0.2.0/24\" or \"2001:db8::1\"")
+        })
+    };
+    let peers = listed.iter().map(of).collect::<Checked<BTreeSet<_>>>()?;
+    if peers.is_empty() || peers.len() > MOST {
+        return Err(Problem::at(listed.span.clone(), format!("there may be 1 to {MOST} peers")));
+    }
+    Ok(peers)
+}
+
+fn rto_max(given: &Located<TimeSpan>) -> Checked<Duration> {
+    let span = given.value.0;
+    if (LEAST_RTO_MAX..=MOST_RTO_MAX).contains(&span) {
+        return Ok(span);
+    }
+    let title = format!("the kernel takes {LEAST_RTO_MAX} to {MOST_RTO_MAX}");
+    Err(Problem::at(given.span.clone(), title))
+}
+
+fn source(table: Located<SignalTable>) -> Checked<Source> {
+    let file = table.value.file.ok_or_else(|| missing_key(table.span, "file"))?;
+    let noise = match table.value.noise {
+        None => NOISE,
+        Some(text) => follower::power(&text.value).ok_or_else(|| {
+            let title = format!("`{}` is no power", text.value.escape_debug());
+            Problem::at(text.span.clone(), title).expected("expected such as \"-95dBm\"")
+        })?,
+    };
+    Ok(Source { file: file.value.into(), noise })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = r#"
+[freeze]
+socket = "/s"
+peers = ["192.0.2.0/24", "2001:db8::1"]
+interface = "wlan0"
+signal = {file = "/run/signal", noise = "-90dBm"}
+"#;
+
+    #[test]
+    fn a_file_says_whom_it_helps() {
+        let settings = Settings::parse(BASE, "x").unwrap();
+        let signal = settings.signal.as_ref().unwrap();
+        assert_eq!(
+            (signal.noise, settings.rto_max, settings.longest),
+            (Dbm(-90_000), LEAST_RTO_MAX, LONGEST)
+        );
+        let text = settings.describe();
+        for line in [
+            "to 192.0.2.0/24, 2001:db8::1, for 1min",
+            "timeout is 1s",
+            "nothing by wlan0",
+            "/run/signal, over a noise of -90dBm",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        for (from, to, says) in [
+            ("socket", "# ", "socket"),
+            ("peers", "# ", "whom connections lead to"),
+            ("2001:db8::1", "host", "is no address and no network"),
+            ("[\"192.0.2.0/24\", \"2001:db8::1\"]", "[]", "1 to 512"),
+            ("-90dBm", "-90dB", "is no power"),
+            ("file = \"/run/signal\", ", "", "file"),
+            ("signal", "rto_max = \"200ms\"\nsignal", "takes 1s to"),
+            ("signal", "longest = \"0s\"\nsignal", "is zero"),
+            ("peers", "peer", "did you mean"),
+        ] {
+            let text = BASE.replacen(from, to, 1);
+            assert_ne!(text, BASE);
+            let error = Settings::parse(&text, "x").unwrap_err().to_string();
+            assert!(error.contains(says), "{from} -> {to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+"""`handfastd session run --cgroup`: programs as they are, led to sessions by the kernel, while the address changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import mine, real
+from handfast.lab import controller
+from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
+
+
+def _lacking() -> str | None:
+    if lacks := controller.missing():
+        return f"no daemon to run: {lacks}"
+    run = [str(controller.daemon()), "session", "run", "--cgroup", "--", "true"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else None
+
+
+LACKING = _lacking()
+pytestmark = [real, pytest.mark.skipif(LACKING is not None, reason=f"{LACKING}")]
+
+PAGE = f"http://{SERVER}:{PAGES}/"
+AWAY = (0.0, 1.0, 0.3)
+
+NAMES_ITS_PEER = f"""
+import socket
+for family, address in ((socket.AF_INET, "{SERVER}"), (socket.AF_INET6, "::ffff:{SERVER}")):
+    with socket.socket(family) as opened:
+        opened.connect((address, {PAGES}))
+        print(*opened.getpeername()[:2], opened.getsockname()[0])
+"""
+
+
+def _groups() -> set[Path]:
+    return set(Path("/sys/fs/cgroup").glob("**/handfast-session-*"))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Scene]:
+    before = _groups()
+    with scene(tmp_path) as scene_of_test:
+        scene_of_test.daemon.start()
+        scene_of_test.daemon.until(lambda status: status["ok"])
+        yield scene_of_test
+    assert mine() == []
+    assert _groups() == before, "a group goes with its program"
+
+
+def _session(made: Scene, *program: str) -> list[str]:
+    return made.session("run", "--verbose", "--cgroup", "--peer", PEER, "--", *program)
+
+
+@needs("curl")
+def test_a_download_goes_on_while_the_address_changes(made: Scene, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    with made.roaming(every=1.2, away=AWAY) as times:
+        code, _, said = made.run(_session(made, "curl", "-sS", "--noproxy", "*", "-o", str(got), PAGE))
+    assert code == 0, said
+    assert hashlib.sha256(got.read_bytes()).digest() == hashlib.sha256(DATA).digest()
+    assert len(times) >= 3, "it has roamed"
+
+
+def test_a_program_sees_its_real_peer(made: Scene) -> None:
+    code, said, errors = made.run(_session(made, shutil.which("python3") or "python3", "-c", NAMES_ITS_PEER))
+    assert code == 0, errors
+    four, six = said.splitlines()
+    assert four == f"{SERVER} {PAGES} 127.0.0.1", "its own address shows that it was led"
+    assert six == f"::ffff:{SERVER} {PAGES} ::ffff:127.0.0.1"
+
+
+@needs("bash")
+def test_bash_and_what_is_near(made: Scene) -> None:
+    script = f"exec 3<>/dev/tcp/{SERVER}/{PAGES}; printf 'GET /part HTTP/1.0\\r\\n\\r\\n' >&3; wc -c <&3"
+    code, said, errors = made.run(_session(made, "bash", "-c", script))
+    assert code == 0, errors
+    assert int(said) > PART
+    # Nobody listens there, and nobody is asked.
+    code, _, errors = made.run(_session(made, "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9"))
+    assert code != 0
+    assert "refused" in errors
+
+
+@needs("gcc")
+def test_a_static_program_by_io_uring_and_as_another_user(made: Scene) -> None:
+    source, program = Path(__file__).with_name("ring_connect.c"), Path(f"/tmp/handfast-ring-{os.getpid()}")  # noqa: S108
+    compiler = ["/usr/bin/env", "gcc", "-O1", "-w", "-static", "-o", str(program), str(source)]
+    subprocess.run(compiler, check=True, capture_output=True)
+    try:
+        # With rights of another user: what seccomp cannot.
+        shutil.chown(program, "nobody")
+        program.chmod(0o4755)
+        code, said, errors = made.run(_session(made, "sh", "-c", f"{program} {SERVER} {PAGES} | wc -c"))
+    finally:
+        program.unlink()
+    if "io_uring_setup" in errors:
+        pytest.skip(f"this kernel has no io_uring: {errors}")
+    assert code == 0, errors
+    assert int(said) > PART
+    assert "session opened" in errors, "it did not go straight"
+
+
+def test_a_target_that_is_not_led_to_is_reset_under_require(made: Scene) -> None:
+    code, said, _ = made.run(_session(made, "bash", "-c", f"exec 3<>/dev/tcp/{SERVER}/9 && cat <&3"))
+    assert (code != 0, said) == (True, "")
