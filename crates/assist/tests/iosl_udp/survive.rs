@@ -8,7 +8,7 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::in_udp::InUdp;
 
 /// Datagrams, each behind its length, from two addresses in turn.
-pub fn survive_input(input: &[u8]) {
+pub(crate) fn survive_input(input: &[u8]) {
     let from: [SocketAddr; 2] = [([192, 0, 2, 1], 9).into(), ([192, 0, 2, 2], 9).into()];
     let config = Config { most: 4, shaking: 3, trusting: 1, ..Config::default() };
     let (mut server, mut client) =

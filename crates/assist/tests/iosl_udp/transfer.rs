@@ -125,3 +125,42 @@ proptest! {
         transfer(Faults { lost, doubled, late }, seed.into(), len);
     }
 }
+
+/// How many octets a new connection's peer has got after each of eight round trips. `is_restored`: with the window of the one before.
+fn after_a_change(is_restored: bool) -> Vec<usize> {
+    let mut world = World::new(&Config::default(), Faults::default(), 1);
+    let all = octets(6_000_000);
+    let (first, mut up) = (world.open(&all[..300]), Way { sent: 300, ..Way::new() });
+    let server = world.accepted();
+    assert!(world.until(|world| {
+        up.write(&mut world.client, world.now, first, &all);
+        up.read(&mut world.server, server);
+        up.came.len() > 1_500_000
+    }));
+    let window = world.client.window(world.now, first).unwrap();
+    assert!(window.cwnd > 40 * 1_180, "{window:?}");
+    world.client.release(world.now, first);
+    let (second, mut up) = (world.open(&all[..300]), Way { sent: 300, ..Way::new() });
+    if is_restored {
+        world.client.take_over(world.now, second, window);
+    }
+    let server = world.accepted();
+    let begin = world.now;
+    (1..=8)
+        .map(|turn| {
+            world.until(|world| {
+                up.write(&mut world.client, world.now, second, &all);
+                up.read(&mut world.server, server);
+                world.now >= begin + DELAY * (2 * turn)
+            });
+            up.came.len()
+        })
+        .collect()
+}
+
+#[test]
+fn a_connection_that_takes_another_one_s_place_begins_with_its_window() {
+    let (without, with) = (after_a_change(false), after_a_change(true));
+    // The receiver's window, which begins at 64 KiB, is what bounds the first two round trips.
+    assert!(with[1] > without[1] && with[4] > 2 * without[4], "{with:?} {without:?}");
+}

@@ -101,6 +101,8 @@ fn a_translator_that_changes_its_mind_loses_and_doubles_nothing() {
     assert!(output.stdout == sent, "{} octets came back", output.stdout.len());
     assert!(ports.load(Ordering::SeqCst) > 3, "{ports:?}");
     assert_eq!(scene.led.load(Ordering::SeqCst), 1, "the target sees one connection");
+    let restored = scene.server.status()["counters"]["windows_restored"].as_u64();
+    assert!(restored >= Some(2), "{restored:?} paths began with the window of the one before");
 }
 
 #[test]

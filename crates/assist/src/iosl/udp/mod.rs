@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use handfast_core::{Bytes as Octets, Instant, SeqNum};
-use handfast_tcp::{Endpoint, Received, State};
+use handfast_tcp::{Endpoint, Received, State, StoredPath};
 use handfast_wire::Payload;
 use handfast_wire::tcp::Segment;
 use handfast_wire::tcp::in_udp::{InUdp, Number, emit_segment};
@@ -283,6 +283,18 @@ impl Streams {
         } else {
             stream.endpoint.write(Payload::Bytes(Bytes::copy_from_slice(&octets[..taken])))
         }
+    }
+
+    /// The window that a connection has, or had before timeouts: for one that takes its place. [`None`]: nothing was measured.
+    pub fn window(&self, now: Instant, id: StreamId) -> Option<StoredPath> {
+        let endpoint = self.endpoint(id)?;
+        (endpoint.snapshot(now).acknowledged > 0).then(|| endpoint.stored_path())
+    }
+
+    /// A connection takes the place of one that had this window, as soon as it is established. What the window lets go is spread over a
+    /// round trip ([iosl] §IV.B).
+    pub fn take_over(&mut self, now: Instant, id: StreamId, window: StoredPath) {
+        self.with(id, |stream| stream.endpoint.take_over(now, window));
     }
 
     /// Nothing more is written.

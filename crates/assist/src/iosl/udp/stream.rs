@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use handfast_core::Instant;
-use handfast_tcp::{Death, Endpoint, Event, State};
+use handfast_tcp::{Death, Endpoint, Event, IoslRules, State};
 use handfast_wire::tcp::in_udp::{DATAGRAM, Number, OWN_HEADER_LEN, SAVED, Token};
 use handfast_wire::tcp::{HEADER_LEN, Segment};
 
@@ -44,7 +44,9 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(endpoint: Endpoint, (peer, number): (SocketAddr, Number), is_guest: bool) -> Self {
+    pub(super) fn new(mut endpoint: Endpoint, (peer, number): (SocketAddr, Number), is_guest: bool) -> Self {
+        // It remembers what the window was before a timeout.
+        endpoint.attach_iosl(IoslRules::default());
         Self {
             peer,
             number,

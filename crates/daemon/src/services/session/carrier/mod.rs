@@ -9,6 +9,7 @@ mod programs;
 mod routes;
 mod status;
 mod udp;
+mod windows;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,6 +34,7 @@ use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
 use udp::Udp;
+use windows::Windows;
 use wire::Wire;
 
 /// Bytes of a read.
@@ -88,6 +90,7 @@ pub(super) struct Carrier {
     /// What new paths are.
     below: Below,
     udp: Udp,
+    windows: Windows,
     /// Whose connections in UDP are.
     by_stream: BTreeMap<StreamId, PathId>,
     /// Whether the user has said that the link goes.
@@ -123,6 +126,7 @@ impl Carrier {
             below,
             udp: Udp::new(below == Below::Udp, seed),
             by_stream: BTreeMap::new(),
+            windows: Windows::default(),
             is_suspended: false,
             outlives,
             opened: 0,
@@ -297,8 +301,14 @@ impl Carrier {
             Event::Writable => self.go_on_reading(io, socket),
             // No program here sends any.
             Event::Datagram => drop(self.end.receive_datagram(socket)),
-            Event::Opened => self.news.push_back(News::Opened(socket)),
-            Event::Resumed { away } => self.news.push_back(News::Resumed(socket, away)),
+            Event::Opened => {
+                self.restore_window(socket);
+                self.news.push_back(News::Opened(socket));
+            }
+            Event::Resumed { away } => {
+                self.restore_window(socket);
+                self.news.push_back(News::Resumed(socket, away));
+            }
             Event::Done => {
                 self.write_program(socket);
                 self.news.push_back(News::Done(socket));
@@ -319,9 +329,10 @@ impl Carrier {
     fn sweep(&mut self, now: Instant) {
         if now >= self.sweep_at {
             self.sweep_at = now + SWEEP_EVERY;
-            let Self { end, peers, carried, .. } = self;
+            let Self { end, peers, carried, windows, .. } = self;
             peers.retain(|socket, _| end.session(*socket).is_some());
             carried.retain(|socket, _| end.session(*socket).is_some());
+            windows.retain(|socket| end.session(socket).is_some());
         }
     }
 

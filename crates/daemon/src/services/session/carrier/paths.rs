@@ -42,6 +42,8 @@ pub(super) struct Path {
     pub(super) remote: SocketAddr,
     /// Of the session for which this end has dialled it.
     pub(super) dialled_for: Option<Socket>,
+    /// Which session uses it, or has used it.
+    pub(super) session: Option<Socket>,
     pub(super) state: State,
     since: Instant,
     /// Its SYN carries the first message.
@@ -139,6 +141,7 @@ impl Carrier {
             id,
             remote,
             dialled_for,
+            session: None,
             state,
             since: Clock::SYSTEM.now(),
             is_early: false,
@@ -287,6 +290,7 @@ impl Carrier {
 
     /// The machine is done with a path.
     pub(super) fn close_path(&mut self, path: PathId) {
+        self.store_window(path);
         let Some(found) = self.paths.get_mut(&path) else { return };
         // A flood of those that say nothing, or want to hear nothing, holds no sockets.
         let is_mute = found.out.is_empty() && !found.has_sent;
@@ -328,6 +332,10 @@ impl Carrier {
 
     pub(super) fn take_path(&mut self, path: PathId) -> Option<Path> {
         self.clear_due(path);
+        // One that is closing has been left before.
+        if self.paths.get(&path).is_some_and(|found| found.state != State::Closing) {
+            self.store_window(path);
+        }
         let found = self.paths.remove(&path)?;
         self.closing -= usize::from(found.state == State::Closing);
         if let Some(id) = found.id {

@@ -43,6 +43,7 @@ impl Carrier {
             "paths_taken": counters.resumed,
             "connections_crowded": counters.crowded,
             "connections_broken": counters.broken,
+            "windows_restored": self.windows.restored,
             "requests_refused": counters.refused,
         })
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use handfast_assist::iosl::udp::{Config, DATAGRAM, Stands, StreamId, Streams};
 use handfast_core::Instant;
 use handfast_io::{Clock, DatagramInbox, DatagramSocket, EventLoop, Interest, ReadOutcome, SourceId};
-use handfast_tcp::Death;
+use handfast_tcp::{Death, StoredPath};
 
 /// Octets of one call, whatever number of datagrams they are.
 const MOST_AT_ONCE: usize = 60_000;
@@ -254,6 +254,15 @@ impl Udp {
             Stands::Over(Some(Death::Reset)) => Err(ErrorKind::ConnectionReset.into()),
             Stands::Over(Some(_)) => Err(ErrorKind::TimedOut.into()),
         }
+    }
+
+    /// What a connection's place is taken with.
+    pub(super) fn window(&self, id: StreamId) -> Option<StoredPath> {
+        self.streams.window(Clock::SYSTEM.now(), id)
+    }
+
+    pub(super) fn take_over(&mut self, id: StreamId, window: StoredPath) {
+        self.streams.take_over(Clock::SYSTEM.now(), id, window);
     }
 
     pub(super) fn finish(&mut self, id: StreamId) {
