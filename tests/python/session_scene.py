@@ -203,7 +203,7 @@ def scene(
 ) -> Iterator[Scene]:
     """A client and a server with pages, and an end of sessions before it, which leads to these ports too.
 
-    `wire`: the program between them, and its rate, delay and queue, instead of `rate`. `target`: more keys of the target.
+    `wire`: the program between them, and its rate, delay and queue, instead of `rate`. `target`: more keys of it.
     """
     client, server = (names.mine(930_000, number, name) for number, name in enumerate(("client", "server")))
     with ExitStack() as stack:
