@@ -3,11 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use handfast_assist::iosl::frame::{Frame, Reason, Windows, emitted};
+use handfast_assist::iosl::end::{Config, End};
+use handfast_assist::iosl::frame::{Frame, Reason, Target, Windows, emitted};
+use handfast_assist::iosl::ids::Connection;
 use handfast_core::Duration;
 use proptest::prelude::*;
 
+use crate::memory::NOW;
 use crate::survive::survive_input;
+use crate::survive_saved::survive_saved;
+use crate::world::{CLIENT, SERVER, identity, keys};
 
 /// Frames that are plausible: small offsets, as a peer that is almost honest sends.
 fn frame() -> impl Strategy<Value = Frame> {
@@ -45,7 +50,35 @@ fn the_seeds_of_the_fuzz_target_are_survived() {
     }
 }
 
+/// What an end writes down of a session that has just begun.
+fn saved() -> Vec<u8> {
+    let mut config = Config::default();
+    config.session.keeps = true;
+    let mut end = End::new(identity(CLIENT, 0), config);
+    let application = end.open_application().unwrap();
+    let connection = Connection::Tcp([([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 9], 22).into()]);
+    let target = Target::new("server.example", 22).unwrap();
+    let key = Some(keys(SERVER).public());
+    let socket = end.open(NOW, application, connection, target, key).unwrap();
+    end.saved(socket).unwrap().emit()
+}
+
 proptest! {
+    #[test]
+    fn any_octets_that_were_written_down_are_survived(data in prop::collection::vec(any::<u8>(), 0..600)) {
+        survive_saved(&data);
+    }
+
+    #[test]
+    fn any_change_of_what_was_written_down_is_survived(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
+        let mut octets = saved();
+        for (place, octet) in changes {
+            let place = place.index(octets.len());
+            octets[place] = octet;
+        }
+        survive_saved(&octets);
+    }
+
     #[test]
     fn any_octets_are_survived(data in prop::collection::vec(any::<u8>(), 0..3_000)) {
         survive_input(&data);

@@ -13,4 +13,5 @@ mod room;
 mod sequences;
 mod share;
 mod survive;
+mod survive_saved;
 mod world;
