@@ -176,8 +176,11 @@ fn a_session_whose_address_stays_learns_what_the_next_radio_carries() {
         [("nodes.wifi.network", "5g"), ("links.5g.rate", "6Mbit/s"), ("links.5g.delay", "50ms")];
     let only_to_wifi = [("events.1.gap", "100ms"), ("events.1.at", "15.8s")];
     let changes = [&one_network[..], &only_to_wifi].concat();
-    let [peers, alone] = ["iosl", "one-end"].map(|scheme| delivered(&street(scheme, &changes)));
-    assert!(peers * 10 > alone * 9, "{peers} of {alone}");
+    let back = [("nodes.phone.ap", "wifi"), ("events.0.to", "cell")];
+    for changes in [changes.clone(), [&changes[..], &back].concat()] {
+        let [peers, alone] = ["iosl", "one-end"].map(|scheme| delivered(&street(scheme, &changes)));
+        assert!(peers * 10 > alone * 9, "{peers} of {alone}");
+    }
 }
 
 #[test]

@@ -30,9 +30,7 @@ impl Endpoint {
 
     /// The station is on another link. Nothing without [`Endpoint::attach_iosl`].
     pub fn on_moved(&mut self) {
-        if let Some(iosl) = self.iosl() {
-            iosl.on_moved();
-        }
+        self.layer(|iosl, tx| iosl.on_moved(tx));
     }
 
     /// The path is about to fail, or has failed. A sender sends nothing more and its timers stand still, keep-alive and the user

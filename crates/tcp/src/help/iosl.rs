@@ -32,6 +32,8 @@ pub(crate) struct Iosl {
     before_timeout: Option<(cc::Saved, u64)>,
     /// Samples of the round-trip time count once this position is acknowledged.
     ignored_until: u64,
+    /// What was outstanding when the path changed: its times are of both paths, and the least one would last.
+    moved_at: Option<u64>,
     /// After a return: a restored window leaves spread over a round trip, our choice, until SND.UNA goes beyond this position.
     /// Nothing is in flight that would clock it out, or an initial window at most.
     release: Option<(u64, Pacer)>,
@@ -49,6 +51,7 @@ impl Iosl {
             strong: None,
             before_timeout: None,
             ignored_until: 0,
+            moved_at: None,
             release: None,
             stored: None,
         }
@@ -64,9 +67,10 @@ impl Iosl {
     }
 
     /// The connection takes another path: what was measured of the old one says nothing of it.
-    pub(crate) fn on_moved(&mut self) {
+    pub(crate) fn on_moved(&mut self, tx: &Sender) {
         self.radio = None;
         self.rtt_min = None;
+        self.moved_at = Some(tx.max);
     }
 
     /// [iosl] §VI.A: "It stores the transport layer parameters". A connection that is suspended already stays as it is.
@@ -157,8 +161,9 @@ impl Iosl {
     /// A round-trip time was measured. Whether it counts: [iosl] §V.B, "`IoSL` ignores the RTT value calculated during the temporary
     /// radio signal fluctuations". The least one counts in any case: fluctuation only delays.
     pub(crate) fn counts(&mut self, tx: &mut Sender, sample: Duration) -> bool {
+        self.moved_at = self.moved_at.filter(|&outstanding| tx.una <= outstanding);
         let least = self.rtt_min.is_none_or(|least| sample < least);
-        if least {
+        if least && self.moved_at.is_none() {
             self.rtt_min = Some(sample);
         }
         let is_weak = self.radio.is_some_and(|radio| radio.is_weak);

@@ -510,8 +510,14 @@ impl Network {
             *acked = sending.written() - unacknowledged;
         }
         let is_station = all.between.get(&stream).is_some_and(|between| between.station == node);
-        let news = hints.filter(|hints| !is_station && host.told.insert(id, *hints) != Some(*hints));
-        if let Some(Windows { cwnd, rtt, .. }) = news {
+        let Some(hints) = hints.filter(|_| !is_station) else { return };
+        let before = host.told.insert(id, hints);
+        if before != Some(hints) {
+            let Windows { cwnd, rtt, .. } = hints;
+            // Said once a path, and again where the station has come to another radio and its address has stayed.
+            if before.is_some() {
+                self.hosts.connections[id].path_mut().on_moved();
+            }
             // What the station's radio carries bounds this end's window ([iosl] Algorithm 1): it never widens it.
             let radio = Radio { rate: rate_of(cwnd, rtt), is_weak: false };
             self.hosts.connections[id].path_mut().on_radio(radio);
