@@ -13,6 +13,9 @@ use handfast_tcp::{Death, StoredPath};
 /// Octets of one call, whatever number of datagrams they are.
 const MOST_AT_ONCE: usize = 60_000;
 
+/// Addresses of connections that are no more, at most, beside as many as there are connections.
+const SPARE: usize = 64;
+
 /// Datagrams of one connection that leave with one call.
 struct Batch {
     of: Option<StreamId>,
@@ -217,6 +220,10 @@ impl Udp {
             }
             is_there
         });
+        // Those that fail before anybody is told of them are released by nobody. Not each time: it looks at all.
+        if came_to.len() > 2 * streams.len() + SPARE {
+            came_to.retain(|stream, _| streams.endpoint(*stream).is_some());
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
