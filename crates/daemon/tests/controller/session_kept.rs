@@ -28,8 +28,7 @@ struct Keeper {
 
 impl Keeper {
     fn start(config: PathBuf) -> Self {
-        let name = format!("handfast-test-{}-{}", std::process::id(), config.display());
-        let kept = KeptFor::listen(name, 100).unwrap();
+        let kept = KeptFor::new(100).unwrap();
         let (child, lines) = start(&kept, &config);
         let mut this = Self { kept, child, config, lines };
         this.begun();

@@ -118,8 +118,7 @@ pub(super) fn run(program: &[OsString]) -> Result<ExitCode, String> {
     let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(wrong)?;
     let (at, password) = (front.local_addr().map_err(wrong)?, keys::password()?);
     let environment = front::environment(at, &password);
-    let name = format!("handfast-session-{}-{}", std::process::id(), keys::password()?);
-    let mut kept = KeptFor::listen(name, MOST).map_err(wrong)?;
+    let mut kept = KeptFor::new(MOST).map_err(wrong)?;
     let (alive, there) = UnixStream::pair().map_err(wrong)?;
     kept.insert(FRONT, front.into());
     kept.insert(PROGRAM, there.into());
