@@ -237,14 +237,21 @@ impl Keeping {
     }
 }
 
-const PROGRAM: &str = "program-";
+/// Of a program's name. In base 36 all names have room in one string of the environment, which execve(2) bounds at 128 KiB; capitals are
+/// in no other name.
+const PROGRAM: char = 'p';
 
 fn wrong(error: &io::Error) -> String {
     format!("error: the store of descriptors: {error}")
 }
 
-fn name(number: u64) -> String {
-    format!("{PROGRAM}{number}")
+fn name(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.extend(char::from_digit((number % 36) as u32, 36));
+        number /= 36;
+    }
+    std::iter::once(PROGRAM).chain(digits.iter().rev().map(char::to_ascii_uppercase)).collect()
 }
 
 /// How far a program's connection has come since its session has it.
@@ -259,4 +266,19 @@ fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
     let given = standing.written.checked_sub(bases.written).ok_or_else(behind)?;
     let (has_finished, is_told) = (standing.has_finished, standing.is_shut);
     Ok(Kept { taken, written: taken + standing.waiting, has_finished, given, is_told })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_each_is_another_one() {
+        assert_eq!([0, 35, 36, 1_295, 1_296].map(name), ["p0", "pZ", "p10", "pZZ", "p100"]);
+        assert_ne!(name(u64::from_str_radix("rogram", 36).unwrap()), "program");
+        assert_eq!(name(u64::MAX).len(), 14);
+        // Of as many as are kept, after a billion of connections.
+        let long: usize = (1_000_000_000..1_000_010_100).map(|number| name(number).len() + 1).sum();
+        assert!(long < 128 << 10, "{long}");
+    }
 }

@@ -194,6 +194,7 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
         return kept.begin(setup(peer, &places)?, &places, io);
     }
     if !all && !cgroup && keeps_octets() {
+        start_log(peer.verbose);
         return keeper::run(&program).map(Begun::Done);
     }
     let places = Places::of_user()?;

@@ -21,6 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use tracing::warn;
 
 use super::super::keeping::Keeping;
 use super::super::keys;
@@ -113,12 +114,17 @@ struct Keeper {
 /// Runs a program, and its end beside it: the program's exit code.
 pub(super) fn run(program: &[OsString]) -> Result<ExitCode, String> {
     let wrong = |error: std::io::Error| format!("error: {error}");
-    descriptors::raise(MOST as u64 + descriptors::OWN);
+    // For an end that is started each of them has a second number for a moment.
+    let files = descriptors::raise(2 * MOST as u64 + descriptors::OWN);
+    let most = MOST.min((files.soft.saturating_sub(descriptors::OWN) / 2) as usize);
+    if most < MOST {
+        warn!(files = files.soft, kept = most, "of the sessions beyond so many none outlives its end");
+    }
     let told = Told::hear().map_err(wrong)?;
     let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(wrong)?;
     let (at, password) = (front.local_addr().map_err(wrong)?, keys::password()?);
     let environment = front::environment(at, &password);
-    let mut kept = KeptFor::new(MOST).map_err(wrong)?;
+    let mut kept = KeptFor::new(most).map_err(wrong)?;
     let (alive, there) = UnixStream::pair().map_err(wrong)?;
     kept.insert(FRONT, front.into());
     kept.insert(PROGRAM, there.into());
