@@ -101,7 +101,7 @@ impl Told {
 struct Keeper {
     kept: KeptFor,
     end: Child,
-    /// How many in a row did not come to begin.
+    /// How many in a row did not come to begin, or to an end after the program's.
     failures: u32,
     program: Option<Child>,
     ended: Option<ExitStatus>,
@@ -151,7 +151,7 @@ impl Keeper {
         loop {
             wait(Some(self.kept.as_fd()), &mut [], LOOK_EVERY).map_err(wrong)?;
             let is_ready = self.kept.hear(self.end.id()).map_err(wrong)?;
-            if is_ready {
+            if is_ready && self.ended.is_none() {
                 self.failures = 0;
             }
             if is_ready && self.program.is_none() {
@@ -215,10 +215,12 @@ impl Keeper {
         let has_begun = self.kept.hear(self.end.id())?;
         match (&self.program, self.ended) {
             (None, _) => return Ok(Some(code(status))),
-            (Some(_), Some(ended)) if status.signal() != Some(9) => return Ok(Some(code(ended))),
+            // One that was killed, or has crashed, may not have brought all that the program has written.
+            (Some(_), Some(ended)) if status.success() => return Ok(Some(code(ended))),
             _ => {}
         }
-        self.failures = if has_begun { 0 } else { self.failures + 1 };
+        // After the program none has long to run: those that begin are counted too.
+        self.failures = if has_begun && self.ended.is_none() { 0 } else { self.failures + 1 };
         if self.failures > TOO_OFTEN {
             let ended = match (&mut self.program, self.ended) {
                 (Some(program), None) => program.wait()?,
