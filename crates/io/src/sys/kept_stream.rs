@@ -4,6 +4,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::tcp_info::TcpInfo;
 use super::{check, set};
 
@@ -57,6 +59,22 @@ impl Standing {
                 return Err(io::Error::other("the kernel counts otherwise"));
             };
             return Ok(Self { read, waiting, written, has_finished, is_shut });
+        }
+    }
+}
+
+/// Whether a connection has failed. It is looked at and not taken, as reading and `SO_ERROR` do: then the state alone does not say whether
+/// a connection that is closed was ended or reset.
+///
+/// # Errors
+/// What poll(2) says.
+pub fn has_failed(stream: &impl AsFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    loop {
+        match poll(&mut polled, PollTimeout::ZERO) {
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(polled[0].revents().is_none_or(|found| found.contains(PollFlags::POLLERR))),
         }
     }
 }
@@ -200,6 +218,22 @@ mod tests {
         assert!(closed.is_shut && closed.has_finished);
         assert_eq!((closed.written - begin[0], closed.waiting), (70_000, 5));
         assert_eq!(written(&other, begin[1]), 5);
+    }
+
+    #[test]
+    fn a_failure_is_seen_as_often_as_it_is_looked_for() {
+        let [one, other] = pair();
+        assert!(!has_failed(&other).unwrap());
+        one.shutdown(Shutdown::Write).unwrap();
+        other.shutdown(Shutdown::Write).unwrap();
+        settle();
+        assert!(!has_failed(&other).unwrap() && Standing::of(&other).unwrap().has_finished, "it has an end");
+        let [one, mut other] = pair();
+        disconnect(&one).unwrap();
+        settle();
+        assert!(has_failed(&other).unwrap() && has_failed(&other).unwrap());
+        assert_eq!(other.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert!(!has_failed(&other).unwrap(), "who reads takes it");
     }
 
     #[test]

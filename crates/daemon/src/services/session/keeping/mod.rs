@@ -15,7 +15,7 @@ use handfast_assist::iosl::end::Saved;
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::session::Kept;
 use handfast_io::net::TcpStream;
-use handfast_io::{DescriptorStore, Standing, keeps_octets, peek_from};
+use handfast_io::{DescriptorStore, Standing, has_failed, keeps_octets, peek_from};
 use tracing::warn;
 
 use entry::Bases;
@@ -256,8 +256,9 @@ fn name(mut number: u64) -> String {
 
 /// How far a program's connection has come since its session has it.
 fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
-    if let Some(error) = stream.take_error()? {
-        return Err(error);
+    // Not taken: if this process does not come to say it to the session, the next one has to find it.
+    if has_failed(stream)? {
+        return Err(io::ErrorKind::ConnectionReset.into());
     }
     let standing = Standing::of(stream)?;
     peek_from(stream, 0)?;
