@@ -134,9 +134,10 @@ impl Keeping {
         found
     }
 
-    /// A descriptor that the process of before had, by its name.
-    pub(super) fn take(&mut self, name: &str) -> Option<OwnedFd> {
-        self.store.take(name)
+    /// Descriptors that the process of before had, whose names begin so.
+    pub(super) fn take_all(&mut self, begin: &str) -> Vec<(String, OwnedFd)> {
+        let names = self.store.names().into_iter().filter(|name| name.starts_with(begin));
+        names.filter_map(|name| self.store.take(&name).map(|found| (name, found))).collect()
     }
 
     /// Keeps one for the next process.
@@ -171,7 +172,8 @@ impl Keeping {
         self.free.push(slot);
     }
 
-    fn drop_from_store(&self, name: &str) {
+    /// Has one kept no more.
+    pub(super) fn drop_from_store(&self, name: &str) {
         if let Err(error) = self.store.remove(name) {
             warn!(%error, name, "the store keeps what nobody needs");
         }
