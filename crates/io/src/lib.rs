@@ -41,7 +41,7 @@ pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::inherited::hand_over;
 pub use sys::kept_stream::{
-    Standing, disconnect, forget, has_failed, keeps_octets, make_room, peek, peek_from,
+    Standing, disconnect, forget, has_failed, keeps_octets, make_room, peek, peek_from, take_urgent,
 };
 pub use sys::network_cookie::network_cookie;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};

@@ -95,6 +95,15 @@ pub fn peek_from(stream: &impl AsFd, offset: u32) -> io::Result<()> {
     set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_PEEK_OFF, &offset)
 }
 
+/// Urgent octets come among the others, in order (tcp(7), `SO_OOBINLINE`): they are in what the kernel counts, and a reader that leaves
+/// them out would count otherwise.
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn take_urgent(stream: &impl AsFd) -> io::Result<()> {
+    set::<libc::c_int>(stream.as_fd(), libc::SOL_SOCKET, libc::SO_OOBINLINE, &1)
+}
+
 /// Reads, and leaves the octets in the kernel.
 ///
 /// # Errors
@@ -195,6 +204,35 @@ mod tests {
         peek_from(&other, 10).unwrap();
         assert_eq!(peek(&other, &mut seen).unwrap(), 49_990, "another process begins where it wants");
         assert_eq!(seen[..49_990], octets[50_010..]);
+    }
+
+    #[test]
+    fn urgent_octets_are_peeked_at_and_forgotten_like_others() {
+        if !keeps_octets() {
+            return;
+        }
+        let [mut one, other] = pair();
+        take_urgent(&other).unwrap();
+        let begin = Standing::of(&other).unwrap();
+        peek_from(&other, 0).unwrap();
+        one.write_all(b"before").unwrap();
+        assert_eq!(nix::sys::socket::send(one.as_raw_fd(), b"!", nix::sys::socket::MsgFlags::MSG_OOB), Ok(1));
+        one.write_all(b"after").unwrap();
+        settle();
+        let (mut seen, mut part) = (Vec::new(), [0; 100]);
+        while seen.len() < 12 {
+            let read = peek(&other, &mut part).unwrap();
+            seen.extend_from_slice(&part[..read]);
+        }
+        assert_eq!(seen, b"before!after");
+        for (octets, left) in [(3, 9), (3, 6), (1, 5)] {
+            let mut forgotten = 0;
+            while forgotten < octets {
+                forgotten += forget(&other, octets - forgotten).unwrap();
+            }
+            let standing = Standing::of(&other).unwrap();
+            assert_eq!((standing.read - begin.read, standing.waiting), (12 - left, left));
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use handfast_assist::iosl::end::Saved;
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::session::Kept;
 use handfast_io::net::TcpStream;
-use handfast_io::{DescriptorStore, Standing, has_failed, keeps_octets, peek_from};
+use handfast_io::{DescriptorStore, Standing, has_failed, keeps_octets, peek_from, take_urgent};
 use tracing::warn;
 
 use entry::Bases;
@@ -216,6 +216,7 @@ impl Keeping {
         stream: &TcpStream,
         greeting: usize,
     ) -> io::Result<Held> {
+        take_urgent(stream)?;
         let Standing { read, written, .. } = Standing::of(stream)?;
         peek_from(stream, 0)?;
         self.number += 1;
