@@ -127,10 +127,10 @@ impl Udp {
             Ok(all) => {
                 let now = Clock::SYSTEM.now();
                 for came in all {
-                    let octets = Bytes::copy_from_slice(came.octets);
                     *last_to = came.to.or(*last_to);
-                    for begin in (0..octets.len()).step_by(came.each) {
-                        let datagram = octets.slice(begin..octets.len().min(begin + came.each));
+                    // Each by itself: a piece that is kept of one keeps none of the others.
+                    for datagram in came.octets.chunks(came.each) {
+                        let datagram = Bytes::copy_from_slice(datagram);
                         let stream = streams.on_datagram(now, bound.peer.unwrap_or(came.from), &datagram);
                         if let (Some(stream), None, Some(to)) = (stream, bound.peer, came.to) {
                             came_to.insert(stream, to);

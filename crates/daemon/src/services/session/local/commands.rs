@@ -173,7 +173,7 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
     let fixed = peer.map(|text| peers::named(&text)).transpose()?;
     let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
-    let outlives = Outlives::No("only what `run` without --all has outlives its process");
+    let outlives = Outlives::No("only what `run` without --all and --cgroup has outlives its process");
     Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below, outlives })
 }
 
