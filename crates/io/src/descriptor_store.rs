@@ -25,6 +25,10 @@ const NAMES: &str = "LISTEN_FDNAMES";
 /// Whom they are for. A process that starts another one cannot know its number before: it gives its own.
 const FOR: &str = "LISTEN_PID";
 const BY: &str = "HANDFAST_KEEPER";
+/// What a process that starts another one gives it first: by which it is told what to keep. No path leads there.
+const STORE: &str = "store";
+/// Descriptors of one message, at most (`SCM_MAX_FD` of `net/scm.h`).
+const MOST_SENT: usize = 253;
 
 /// The longest name (`FDNAME=` of `sd_notify(3)`).
 const MOST_NAME: usize = 255;
@@ -42,20 +46,17 @@ impl DescriptorStore {
     /// # Errors
     /// What is said of a store makes no sense.
     pub fn of_process() -> io::Result<Option<Self>> {
+        if is(BY, getppid()) {
+            let mut kept = given()?;
+            return Ok(kept.remove(STORE).map(|store| Self { socket: store.into(), kept }));
+        }
         let Some(address) = std::env::var_os(SOCKET) else { return Ok(None) };
         let socket = UnixDatagram::unbound()?;
-        socket.set_nonblocking(false)?;
         match address.as_bytes() {
             [b'@', name @ ..] => socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?,
             _ => socket.connect(&address)?,
         }
-        let mut kept = BTreeMap::new();
-        if is_for_this() {
-            let count = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
-            let names = std::env::var(NAMES).unwrap_or_default();
-            let names = names.split(':').map(str::to_owned).chain(std::iter::repeat(String::new()));
-            kept = names.zip(inherited::take(count)?).collect();
-        }
+        let kept = if is(FOR, getpid()) { given()? } else { BTreeMap::new() };
         Ok(Some(Self { socket, kept }))
     }
 
@@ -107,31 +108,39 @@ impl DescriptorStore {
     }
 }
 
-/// Variables are inherited by others too.
-fn is_for_this() -> bool {
-    let is = |name: &str, pid: Pid| std::env::var(name).is_ok_and(|text| text == pid.to_string());
-    is(FOR, getpid()) || is(BY, getppid())
+/// Variables are inherited by others too: whether this one is of that process.
+fn is(name: &str, pid: Pid) -> bool {
+    std::env::var(name).is_ok_and(|text| text == pid.to_string())
+}
+
+/// What this process was started with, by name.
+fn given() -> io::Result<BTreeMap<String, OwnedFd>> {
+    let count = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let names = std::env::var(NAMES).unwrap_or_default();
+    let names = names.split(':').map(str::to_owned).chain(std::iter::repeat(String::new()));
+    Ok(names.zip(inherited::take(count)?).collect())
 }
 
 /// What a process keeps for another one that it starts again and again.
 #[derive(Debug)]
 pub struct KeptFor {
     socket: UnixDatagram,
-    name: String,
+    /// What the other process gets of the pair.
+    there: UnixDatagram,
     kept: BTreeMap<String, OwnedFd>,
     most: usize,
 }
 
 impl KeptFor {
-    /// Nothing yet, and so many descriptors at most. `name`: of the socket, which nobody else has; only this user may use it.
+    /// Nothing yet, and so many descriptors at most.
     ///
     /// # Errors
-    /// What bind(2) says.
-    pub fn listen(name: String, most: usize) -> io::Result<Self> {
-        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name.as_bytes())?)?;
+    /// What socketpair(2) says.
+    pub fn new(most: usize) -> io::Result<Self> {
+        let (socket, there) = UnixDatagram::pair()?;
         socket.set_nonblocking(true)?;
         setsockopt(&socket, sockopt::PassCred, &true)?;
-        Ok(Self { socket, name, kept: BTreeMap::new(), most })
+        Ok(Self { socket, there, kept: BTreeMap::new(), most })
     }
 
     /// Keeps this too.
@@ -144,10 +153,11 @@ impl KeptFor {
     /// # Errors
     /// What fork(2) and execve(2) say.
     pub fn start(&self, command: &mut Command) -> io::Result<Child> {
-        let names: Vec<&str> = self.kept.keys().map(String::as_str).collect();
-        command.env(SOCKET, format!("@{}", self.name)).env(BY, getpid().to_string()).env_remove(FOR);
+        let kept = self.kept.iter().map(|(name, descriptor)| (name.as_str(), descriptor.as_fd()));
+        let (names, descriptors): (Vec<_>, Vec<_>) =
+            std::iter::once((STORE, self.there.as_fd())).chain(kept).unzip();
+        command.env(BY, getpid().to_string()).env_remove(FOR).env_remove(SOCKET);
         command.env(COUNT, names.len().to_string()).env(NAMES, names.join(":"));
-        let descriptors: Vec<_> = self.kept.values().map(AsFd::as_fd).collect();
         hand_over(command, &descriptors)
     }
 
@@ -160,7 +170,8 @@ impl KeptFor {
         loop {
             let mut octets = [0; 1_024];
             let mut parts = [IoSliceMut::new(&mut octets)];
-            let mut space = nix::cmsg_space!([i32; 4], nix::libc::ucred);
+            // Room for all that may come: where some of it is missing this process may open no more files, and nothing has come.
+            let mut space = nix::cmsg_space!([i32; MOST_SENT], nix::libc::ucred);
             let flags = MsgFlags::MSG_CMSG_CLOEXEC;
             let received =
                 match recvmsg::<UnixAddr>(self.socket.as_raw_fd(), &mut parts, Some(&mut space), flags) {
@@ -169,9 +180,10 @@ impl KeptFor {
                     Err(nix::Error::EINTR) => continue,
                     Err(error) => return Err(error.into()),
                 };
+            let Ok(messages) = received.cmsgs() else { continue };
             let mut sent = Vec::new();
             let mut is_from = false;
-            for message in received.cmsgs().map_err(io::Error::from)? {
+            for message in messages {
                 match message {
                     ControlMessageOwned::ScmRights(numbers) => sent.extend(numbers),
                     ControlMessageOwned::ScmCredentials(who) => is_from = who.pid() == from as i32,
@@ -208,5 +220,51 @@ impl AsFd for KeptFor {
 
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b':';
-    !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(is_plain)
+    !name.is_empty() && name != STORE && name.len() <= MOST_NAME && name.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// A process whose store is this one's too.
+    fn pair(most: usize) -> (KeptFor, DescriptorStore) {
+        let kept = KeptFor::new(most).unwrap();
+        let socket = kept.there.try_clone().unwrap();
+        (kept, DescriptorStore { socket, kept: BTreeMap::new() })
+    }
+
+    #[test]
+    fn what_is_to_be_kept_is_kept_until_it_is_not_needed() {
+        let (mut kept, store) = pair(2);
+        let own = std::process::id();
+        store.keep("one", store.socket.as_fd()).unwrap();
+        assert!(!kept.hear(own).unwrap());
+        for name in ["two", "three", "with:colon", STORE] {
+            store.keep(name, store.socket.as_fd()).unwrap();
+        }
+        store.ready().unwrap();
+        assert!(kept.hear(own).unwrap());
+        assert_eq!(kept.kept.keys().collect::<Vec<_>>(), ["one", "two"]);
+        store.remove("one").unwrap();
+        kept.hear(own).unwrap();
+        assert_eq!(kept.kept.keys().collect::<Vec<_>>(), ["two"]);
+        store.remove("two").unwrap();
+        kept.hear(own + 1).unwrap();
+        assert_eq!(kept.kept.len(), 1, "of another process nothing is heard");
+    }
+
+    #[test]
+    fn more_descriptors_than_are_wanted_end_nothing() {
+        let (mut kept, store) = pair(2);
+        let numbers = [store.socket.as_raw_fd(); MOST_SENT];
+        let rights = [ControlMessage::ScmRights(&numbers)];
+        let octets = [IoSlice::new(b"FDSTORE=1\nFDNAME=many")];
+        sendmsg::<UnixAddr>(store.socket.as_raw_fd(), &octets, &rights, MsgFlags::empty(), None).unwrap();
+        store.ready().unwrap();
+        assert!(kept.hear(std::process::id()).unwrap(), "what comes after it is heard");
+        assert_eq!(kept.kept.keys().collect::<Vec<_>>(), ["many"]);
+    }
 }

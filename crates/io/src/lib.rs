@@ -40,7 +40,9 @@ pub use sys::connects::{Attempt, Call, Connects};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::inherited::hand_over;
-pub use sys::kept_stream::{Standing, disconnect, forget, keeps_octets, make_room, peek, peek_from};
+pub use sys::kept_stream::{
+    Standing, disconnect, forget, has_failed, keeps_octets, make_room, peek, peek_from, take_urgent,
+};
 pub use sys::network_cookie::network_cookie;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use handfast_assist::iosl::udp::{Config, Stands, Streams};
 use handfast_core::{Duration, Instant};
-use handfast_wire::tcp::in_udp::InUdp;
+use handfast_wire::tcp::in_udp::{InUdp, emit_segment};
+use handfast_wire::tcp::{Flags, Segment};
 
 use crate::world::{DELAY, Faults, World, octets, server_address};
 
@@ -70,6 +71,32 @@ fn a_flood_of_made_up_addresses_takes_a_bounded_place_and_keeps_nobody_out() {
     assert_eq!(world.now, begin + DELAY * 3, "a round trip more");
     assert_eq!(world.server.read(server, 100).unwrap(), b"who is there"[..]);
     assert!(world.until(|world| world.client.stands(client) == Stands::Open));
+}
+
+/// What resets the connection of a SYN before its handshake is over.
+fn reset_of(syn: &Bytes) -> Bytes {
+    let Some(InUdp::Segment { number, segment, .. }) = InUdp::parse(syn) else { panic!("no SYN") };
+    let reset = Segment { seq: segment.seq + segment.seq_len(), flags: Flags::RST, ..Segment::EMPTY };
+    let mut out = Vec::new();
+    emit_segment(number, None, false, &reset, &mut out).unwrap();
+    out.into()
+}
+
+#[test]
+fn a_syn_and_its_reset_leave_nothing() {
+    let mut server = Streams::new(Config::default(), true, [2; 32]);
+    let mut client = Streams::new(Config::default(), false, [1; 32]);
+    let now = Instant::from_millis(5_000);
+    let from: SocketAddr = ([203, 0, 113, 5], 53).into();
+    for round in 0..300 {
+        let forged = syn(&mut client, now, b"");
+        server.on_datagram(now, from, &forged);
+        assert_eq!(server.len(), 1, "round {round}: its handshake goes on");
+        server.on_datagram(now, from, &reset_of(&forged));
+        while server.poll_transmit(now, &mut Vec::new(), |_| true).is_some() {}
+        assert!(server.is_empty() && server.deadline().is_none(), "round {round}");
+        assert!(server.accept().is_none() && server.poll_touched().is_none());
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -28,8 +28,7 @@ struct Keeper {
 
 impl Keeper {
     fn start(config: PathBuf) -> Self {
-        let name = format!("handfast-test-{}-{}", std::process::id(), config.display());
-        let kept = KeptFor::listen(name, 100).unwrap();
+        let kept = KeptFor::new(100).unwrap();
         let (child, lines) = start(&kept, &config);
         let mut this = Self { kept, child, config, lines };
         this.begun();
@@ -148,6 +147,27 @@ fn an_end_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     assert_eq!((came.len(), first_difference(&came, &sent)), (sent.len(), None), "{kills} kills");
     assert!(kills >= 20, "{kills}");
     assert_eq!(led.load(Ordering::SeqCst), 1, "the target sees one connection");
+}
+
+#[test]
+fn an_end_with_something_else_below_listens_where_the_one_before_did() {
+    if !keeps_octets() {
+        return;
+    }
+    let (_folder, _, config, _) = Scene::prepared(|config| config);
+    let mut keeper = Keeper::start(config.clone());
+    let address = keeper.kill();
+    let text = fs::read_to_string(&config).unwrap().replace("127.0.0.1:0", &address.to_string());
+    for below in ["udp", "tcp", "udp"] {
+        fs::write(&config, format!("{text}below = \"{below}\"\n")).unwrap();
+        assert_eq!(keeper.kill(), address);
+        assert!(TcpStream::connect(address).is_ok(), "{below}");
+    }
+    // The same with another address at the same port.
+    let everywhere = format!("0.0.0.0:{}", address.port());
+    fs::write(&config, text.replace(&address.to_string(), &everywhere)).unwrap();
+    assert_eq!(keeper.kill().to_string(), everywhere);
+    assert!(TcpStream::connect(address).is_ok());
 }
 
 /// The end of a `session run`: the child of that process that is one too.

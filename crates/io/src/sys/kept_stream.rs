@@ -4,6 +4,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::tcp_info::TcpInfo;
 use super::{check, set};
 
@@ -61,6 +63,22 @@ impl Standing {
     }
 }
 
+/// Whether a connection has failed. It is looked at and not taken, as reading and `SO_ERROR` do: then the state alone does not say whether
+/// a connection that is closed was ended or reset.
+///
+/// # Errors
+/// What poll(2) says.
+pub fn has_failed(stream: &impl AsFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    loop {
+        match poll(&mut polled, PollTimeout::ZERO) {
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(polled[0].revents().is_none_or(|found| found.contains(PollFlags::POLLERR))),
+        }
+    }
+}
+
 fn count(socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<u64> {
     let mut count: libc::c_int = 0;
     // SAFETY: both requests write an integer there, which lives through the call.
@@ -75,6 +93,15 @@ fn count(socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<u64> {
 pub fn peek_from(stream: &impl AsFd, offset: u32) -> io::Result<()> {
     let offset = libc::c_int::try_from(offset).map_err(io::Error::other)?;
     set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_PEEK_OFF, &offset)
+}
+
+/// Urgent octets come among the others, in order (tcp(7), `SO_OOBINLINE`): they are in what the kernel counts, and a reader that leaves
+/// them out would count otherwise.
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn take_urgent(stream: &impl AsFd) -> io::Result<()> {
+    set::<libc::c_int>(stream.as_fd(), libc::SOL_SOCKET, libc::SO_OOBINLINE, &1)
 }
 
 /// Reads, and leaves the octets in the kernel.
@@ -180,6 +207,35 @@ mod tests {
     }
 
     #[test]
+    fn urgent_octets_are_peeked_at_and_forgotten_like_others() {
+        if !keeps_octets() {
+            return;
+        }
+        let [mut one, other] = pair();
+        take_urgent(&other).unwrap();
+        let begin = Standing::of(&other).unwrap();
+        peek_from(&other, 0).unwrap();
+        one.write_all(b"before").unwrap();
+        assert_eq!(nix::sys::socket::send(one.as_raw_fd(), b"!", nix::sys::socket::MsgFlags::MSG_OOB), Ok(1));
+        one.write_all(b"after").unwrap();
+        settle();
+        let (mut seen, mut part) = (Vec::new(), [0; 100]);
+        while seen.len() < 12 {
+            let read = peek(&other, &mut part).unwrap();
+            seen.extend_from_slice(&part[..read]);
+        }
+        assert_eq!(seen, b"before!after");
+        for (octets, left) in [(3, 9), (3, 6), (1, 5)] {
+            let mut forgotten = 0;
+            while forgotten < octets {
+                forgotten += forget(&other, octets - forgotten).unwrap();
+            }
+            let standing = Standing::of(&other).unwrap();
+            assert_eq!((standing.read - begin.read, standing.waiting), (12 - left, left));
+        }
+    }
+
+    #[test]
     fn what_was_written_is_counted_whether_or_not_it_was_read() {
         let [mut one, mut other] = pair();
         let begin = [&one, &other].map(|end| Standing::of(end).unwrap().written);
@@ -200,6 +256,22 @@ mod tests {
         assert!(closed.is_shut && closed.has_finished);
         assert_eq!((closed.written - begin[0], closed.waiting), (70_000, 5));
         assert_eq!(written(&other, begin[1]), 5);
+    }
+
+    #[test]
+    fn a_failure_is_seen_as_often_as_it_is_looked_for() {
+        let [one, other] = pair();
+        assert!(!has_failed(&other).unwrap());
+        one.shutdown(Shutdown::Write).unwrap();
+        other.shutdown(Shutdown::Write).unwrap();
+        settle();
+        assert!(!has_failed(&other).unwrap() && Standing::of(&other).unwrap().has_finished, "it has an end");
+        let [one, mut other] = pair();
+        disconnect(&one).unwrap();
+        settle();
+        assert!(has_failed(&other).unwrap() && has_failed(&other).unwrap());
+        assert_eq!(other.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert!(!has_failed(&other).unwrap(), "who reads takes it");
     }
 
     #[test]

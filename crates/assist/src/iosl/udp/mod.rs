@@ -145,6 +145,9 @@ impl Streams {
         let stream = self.all.get_mut(&id)?;
         let was_shaking = stream.is_shaking();
         let done = act(stream);
+        if stream.is_forsaken() {
+            stream.endpoint.abort();
+        }
         if stream.settle() {
             self.accepted.push_back(id);
         }

@@ -68,6 +68,11 @@ impl Stream {
         self.is_guest && matches!(self.endpoint.state(), State::Listen | State::SynReceived)
     }
 
+    /// Whether it listens after its SYN has come: a reset has led it back (RFC 9293 §3.10.7.4, second). Nothing would end that.
+    pub(super) fn is_forsaken(&self) -> bool {
+        self.is_guest && !self.is_known && self.endpoint.state() == State::Listen
+    }
+
     /// Octets that must be allowed for what leaves next, at most.
     pub(super) fn least(&self) -> u64 {
         let (_, next, _) = self.endpoint.send_positions();

@@ -13,6 +13,9 @@ use handfast_tcp::{Death, StoredPath};
 /// Octets of one call, whatever number of datagrams they are.
 const MOST_AT_ONCE: usize = 60_000;
 
+/// Addresses of connections that are no more, at most, beside as many as there are connections.
+const SPARE: usize = 64;
+
 /// Datagrams of one connection that leave with one call.
 struct Batch {
     of: Option<StreamId>,
@@ -124,10 +127,10 @@ impl Udp {
             Ok(all) => {
                 let now = Clock::SYSTEM.now();
                 for came in all {
-                    let octets = Bytes::copy_from_slice(came.octets);
                     *last_to = came.to.or(*last_to);
-                    for begin in (0..octets.len()).step_by(came.each) {
-                        let datagram = octets.slice(begin..octets.len().min(begin + came.each));
+                    // Each by itself: a piece that is kept of one keeps none of the others.
+                    for datagram in came.octets.chunks(came.each) {
+                        let datagram = Bytes::copy_from_slice(datagram);
                         let stream = streams.on_datagram(now, bound.peer.unwrap_or(came.from), &datagram);
                         if let (Some(stream), None, Some(to)) = (stream, bound.peer, came.to) {
                             came_to.insert(stream, to);
@@ -217,6 +220,10 @@ impl Udp {
             }
             is_there
         });
+        // Those that fail before anybody is told of them are released by nobody. Not each time: it looks at all.
+        if came_to.len() > 2 * streams.len() + SPARE {
+            came_to.retain(|stream, _| streams.endpoint(*stream).is_some());
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

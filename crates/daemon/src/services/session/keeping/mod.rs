@@ -15,7 +15,7 @@ use handfast_assist::iosl::end::Saved;
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::session::Kept;
 use handfast_io::net::TcpStream;
-use handfast_io::{DescriptorStore, Standing, keeps_octets, peek_from};
+use handfast_io::{DescriptorStore, Standing, has_failed, keeps_octets, peek_from, take_urgent};
 use tracing::warn;
 
 use entry::Bases;
@@ -134,9 +134,10 @@ impl Keeping {
         found
     }
 
-    /// A descriptor that the process of before had, by its name.
-    pub(super) fn take(&mut self, name: &str) -> Option<OwnedFd> {
-        self.store.take(name)
+    /// Descriptors that the process of before had, whose names begin so.
+    pub(super) fn take_all(&mut self, begin: &str) -> Vec<(String, OwnedFd)> {
+        let names = self.store.names().into_iter().filter(|name| name.starts_with(begin));
+        names.filter_map(|name| self.store.take(&name).map(|found| (name, found))).collect()
     }
 
     /// Keeps one for the next process.
@@ -171,7 +172,8 @@ impl Keeping {
         self.free.push(slot);
     }
 
-    fn drop_from_store(&self, name: &str) {
+    /// Has one kept no more.
+    pub(super) fn drop_from_store(&self, name: &str) {
         if let Err(error) = self.store.remove(name) {
             warn!(%error, name, "the store keeps what nobody needs");
         }
@@ -214,6 +216,7 @@ impl Keeping {
         stream: &TcpStream,
         greeting: usize,
     ) -> io::Result<Held> {
+        take_urgent(stream)?;
         let Standing { read, written, .. } = Standing::of(stream)?;
         peek_from(stream, 0)?;
         self.number += 1;
@@ -237,20 +240,28 @@ impl Keeping {
     }
 }
 
-const PROGRAM: &str = "program-";
+/// Of a program's name. In base 36 all names have room in one string of the environment, which execve(2) bounds at 128 KiB; capitals are
+/// in no other name.
+const PROGRAM: char = 'p';
 
 fn wrong(error: &io::Error) -> String {
     format!("error: the store of descriptors: {error}")
 }
 
-fn name(number: u64) -> String {
-    format!("{PROGRAM}{number}")
+fn name(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.extend(char::from_digit((number % 36) as u32, 36));
+        number /= 36;
+    }
+    std::iter::once(PROGRAM).chain(digits.iter().rev().map(char::to_ascii_uppercase)).collect()
 }
 
 /// How far a program's connection has come since its session has it.
 fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
-    if let Some(error) = stream.take_error()? {
-        return Err(error);
+    // Not taken: if this process does not come to say it to the session, the next one has to find it.
+    if has_failed(stream)? {
+        return Err(io::ErrorKind::ConnectionReset.into());
     }
     let standing = Standing::of(stream)?;
     peek_from(stream, 0)?;
@@ -259,4 +270,19 @@ fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
     let given = standing.written.checked_sub(bases.written).ok_or_else(behind)?;
     let (has_finished, is_told) = (standing.has_finished, standing.is_shut);
     Ok(Kept { taken, written: taken + standing.waiting, has_finished, given, is_told })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_each_is_another_one() {
+        assert_eq!([0, 35, 36, 1_295, 1_296].map(name), ["p0", "pZ", "p10", "pZZ", "p100"]);
+        assert_ne!(name(u64::from_str_radix("rogram", 36).unwrap()), "program");
+        assert_eq!(name(u64::MAX).len(), 14);
+        // Of as many as are kept, after a billion of connections.
+        let long: usize = (1_000_000_000..1_000_010_100).map(|number| name(number).len() + 1).sum();
+        assert!(long < 128 << 10, "{long}");
+    }
 }

@@ -173,7 +173,7 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
     let fixed = peer.map(|text| peers::named(&text)).transpose()?;
     let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
-    let outlives = Outlives::No("only what `run` without --all has outlives its process");
+    let outlives = Outlives::No("only what `run` without --all and --cgroup has outlives its process");
     Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below, outlives })
 }
 
@@ -194,6 +194,7 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
         return kept.begin(setup(peer, &places)?, &places, io);
     }
     if !all && !cgroup && keeps_octets() {
+        start_log(peer.verbose);
         return keeper::run(&program).map(Begun::Done);
     }
     let places = Places::of_user()?;

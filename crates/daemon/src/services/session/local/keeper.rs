@@ -21,6 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use tracing::warn;
 
 use super::super::keeping::Keeping;
 use super::super::keys;
@@ -100,7 +101,7 @@ impl Told {
 struct Keeper {
     kept: KeptFor,
     end: Child,
-    /// How many in a row did not come to begin.
+    /// How many in a row did not come to begin, or to an end after the program's.
     failures: u32,
     program: Option<Child>,
     ended: Option<ExitStatus>,
@@ -113,13 +114,17 @@ struct Keeper {
 /// Runs a program, and its end beside it: the program's exit code.
 pub(super) fn run(program: &[OsString]) -> Result<ExitCode, String> {
     let wrong = |error: std::io::Error| format!("error: {error}");
-    descriptors::raise(MOST as u64 + descriptors::OWN);
+    // For an end that is started each of them has a second number for a moment.
+    let files = descriptors::raise(2 * MOST as u64 + descriptors::OWN);
+    let most = MOST.min((files.soft.saturating_sub(descriptors::OWN) / 2) as usize);
+    if most < MOST {
+        warn!(files = files.soft, kept = most, "of the sessions beyond so many none outlives its end");
+    }
     let told = Told::hear().map_err(wrong)?;
     let front = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(wrong)?;
     let (at, password) = (front.local_addr().map_err(wrong)?, keys::password()?);
     let environment = front::environment(at, &password);
-    let name = format!("handfast-session-{}-{}", std::process::id(), keys::password()?);
-    let mut kept = KeptFor::listen(name, MOST).map_err(wrong)?;
+    let mut kept = KeptFor::new(most).map_err(wrong)?;
     let (alive, there) = UnixStream::pair().map_err(wrong)?;
     kept.insert(FRONT, front.into());
     kept.insert(PROGRAM, there.into());
@@ -146,7 +151,7 @@ impl Keeper {
         loop {
             wait(Some(self.kept.as_fd()), &mut [], LOOK_EVERY).map_err(wrong)?;
             let is_ready = self.kept.hear(self.end.id()).map_err(wrong)?;
-            if is_ready {
+            if is_ready && self.ended.is_none() {
                 self.failures = 0;
             }
             if is_ready && self.program.is_none() {
@@ -210,10 +215,12 @@ impl Keeper {
         let has_begun = self.kept.hear(self.end.id())?;
         match (&self.program, self.ended) {
             (None, _) => return Ok(Some(code(status))),
-            (Some(_), Some(ended)) if status.signal() != Some(9) => return Ok(Some(code(ended))),
+            // One that was killed, or has crashed, may not have brought all that the program has written.
+            (Some(_), Some(ended)) if status.success() => return Ok(Some(code(ended))),
             _ => {}
         }
-        self.failures = if has_begun { 0 } else { self.failures + 1 };
+        // After the program none has long to run: those that begin are counted too.
+        self.failures = if has_begun && self.ended.is_none() { 0 } else { self.failures + 1 };
         if self.failures > TOO_OFTEN {
             let ended = match (&mut self.program, self.ended) {
                 (Some(program), None) => program.wait()?,

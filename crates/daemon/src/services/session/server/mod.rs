@@ -11,8 +11,8 @@ use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
 use handfast_io::{
-    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, listen_mptcp, next_connection,
-    takes_early_data,
+    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, disconnect, listen_mptcp,
+    next_connection, takes_early_data,
 };
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -42,14 +42,27 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
-/// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there.
+/// What a listener's name in the store begins with; what is below sessions follows.
+const LISTENER: &str = "listener-";
+
+/// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there. Any other one
+/// ends: as long as somebody keeps it, nobody else can listen at its address.
 fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListener> {
-    let (at, name) = (settings.listen, format!("listener-{}", settings.below.name()));
-    let kept = carrier.store().and_then(|store| store.take(&name)).map(std::net::TcpListener::from);
+    let (at, name) = (settings.listen, format!("{LISTENER}{}", settings.below.name()));
     let is_right = |kept: &std::net::TcpListener| {
         kept.local_addr().is_ok_and(|own| own == at || at.port() == 0 && own.ip() == at.ip())
     };
-    if let Some(kept) = kept.filter(is_right) {
+    let mut right = None;
+    for (found, kept) in carrier.store().map(|store| store.take_all(LISTENER)).unwrap_or_default() {
+        let kept = std::net::TcpListener::from(kept);
+        if found == name && is_right(&kept) {
+            right = Some(kept);
+        } else if let Some(store) = carrier.store() {
+            disconnect(&kept)?;
+            store.drop_from_store(&found);
+        }
+    }
+    if let Some(kept) = right {
         kept.set_nonblocking(true)?;
         return Ok(TcpListener::from_std(kept));
     }
