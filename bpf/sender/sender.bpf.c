@@ -7,8 +7,13 @@
 
 #define TCP_CONGESTION 13
 #define TCP_NODELAY 1
+#define TCP_USER_TIMEOUT 18
 /* Linux 6.15. */
 #define TCP_RTO_MAX_MS 44
+/* What that is unless somebody sets it. */
+#define RTO_MAX_MS 120000
+/* For so long the kernel repeats where nothing is capped (tcp_retries2 of 15, a timeout of 200 ms that doubles). */
+#define PATIENCE_MS 924600
 
 #define TCP_ESTABLISHED 1
 #define TCP_FIN_WAIT1 4
@@ -161,6 +166,26 @@ static __always_inline void restore(struct sock *sk, const struct kept *own) {
     tp->snd_ssthresh = own->ssthresh;
 }
 
+/* The kernel gives up after tcp_retries2 timeouts. Capped ones are over within seconds, so it is told a time instead.
+ * Only while it repeats by its timer: later the time would end connections whose peer does not read, or that are idle
+ * (tcp_probe_timer, tcp_keepalive_timer). */
+static __always_inline void be_patient(struct sock *sk, __u8 new_state) {
+    int limit = 0, timeout = 0;
+    if (bpf_getsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout)))
+        return;
+    if (new_state != TCP_CA_LOSS) {
+        if (timeout != PATIENCE_MS)
+            return;
+        timeout = 0;
+    } else {
+        /* What the program has set stays. */
+        if (timeout || bpf_getsockopt(sk, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit)) || limit >= RTO_MAX_MS)
+            return;
+        timeout = PATIENCE_MS;
+    }
+    bpf_setsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+}
+
 SEC("struct_ops")
 void BPF_PROG(on_init, struct sock *sk) {
     cubictcp_init(sk);
@@ -178,6 +203,7 @@ __u32 BPF_PROG(on_loss, struct sock *sk) {
 SEC("struct_ops")
 void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
     struct kept *own = frozen(sk);
+    be_patient(sk, new_state);
     if (own) {
         if (new_state != TCP_CA_LOSS)
             return;

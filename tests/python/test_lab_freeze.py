@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from statistics import median
 import pytest
 
 from conftest import mine, real
-from freeze_scene import RECEIVER, SENDER, Scene, cwnd, middle, scene, tell
+from freeze_scene import OUTAGE_S, RECEIVER, SENDER, Scene, cwnd, middle, scene, tell
 from handfast.lab import controller, processes
 
 
@@ -101,6 +102,29 @@ def test_an_outage_of_which_nobody_says_anything_is_cubic_s(made: Scene) -> None
     # Its timer is capped all the same.
     assert outage.after < outage.before
     assert daemon.counters()["connections_frozen"] == 0
+
+
+@pytest.mark.skipif(not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists(), reason="Linux 6.15 has tcp_rto_max_ms")
+def test_a_capped_timer_does_not_make_the_kernel_give_up(made: Scene) -> None:
+    """Fifteen timeouts of 1 s at most are over after 14 s: only the long run is beyond that."""
+
+    def timeout(of: socket.socket) -> int:
+        return of.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.transfer() as sending:
+        time.sleep(1)
+        assert timeout(sending) == 0
+        made.say("down")
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        time.sleep(20 if TIMES > 1 else OUTAGE_S)
+        assert timeout(sending) == 924_600, "as long as the kernel's own"
+        had = made.arrivals[-1][1]
+        made.say("up")
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        time.sleep(2)
+        assert made.arrivals[-1][1] - had > 1_000_000
+        assert timeout(sending) == 0, "only while it repeats"
 
 
 def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) -> None:
