@@ -188,6 +188,9 @@ static __always_inline void be_patient(struct sock *sk, __u8 new_state) {
 
 SEC("struct_ops")
 void BPF_PROG(on_init, struct sock *sk) {
+    /* By this a run over all connections knows those of this daemon. */
+    bpf_sk_storage_get(&kept, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    COUNT(adopted);
     cubictcp_init(sk);
 }
 
@@ -299,14 +302,13 @@ int on_established(struct bpf_sock_ops *ops) {
     }
     if (!of || bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return 1;
-    COUNT(adopted);
     limit = order->rto_max_ms;
     if (limit)
         bpf_setsockopt(ops, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
     return 1;
 }
 
-static __always_inline int is_ours(struct tcp_sock *tp) {
+static __always_inline int has_name(struct tcp_sock *tp) {
     static const char own[] = NAME;
     char name[16] = {};
     if (bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
@@ -314,12 +316,13 @@ static __always_inline int is_ours(struct tcp_sock *tp) {
     return !bpf_strncmp(name, sizeof(name), own);
 }
 
+/* A connection of a daemon that has died has the same name, and its maps: the kernel compares what is registered, and
+ * begins anew with this one. What has it already stays as it is. */
 static __always_inline void adopt(struct tcp_sock *tp, const struct orders *order) {
     char name[] = NAME;
     int limit = order->rto_max_ms;
-    if (is_ours(tp) || bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+    if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return;
-    COUNT(adopted);
     if (limit)
         bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
 }
@@ -349,19 +352,21 @@ int look_at(struct bpf_iter__tcp *context) {
     if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT && state != TCP_FIN_WAIT1)
         return 0;
     tp = bpf_skc_to_tcp_sock(common);
-    if (!tp || !peers_of((struct sock *)tp))
+    if (!tp)
         return 0;
     if (order->task == TASK_ADOPT) {
-        adopt(tp, order);
-    } else if (!is_ours(tp)) {
+        if (peers_of((struct sock *)tp))
+            adopt(tp, order);
         return 0;
-    } else if (order->task == TASK_FREEZE) {
+    }
+    own = bpf_sk_storage_get(&kept, tp, 0, 0);
+    if (!own || !has_name(tp))
+        return 0;
+    if (order->task == TASK_FREEZE) {
         if (is_away(peers_of((struct sock *)tp)))
             freeze((struct sock *)tp);
-    } else {
-        own = bpf_sk_storage_get(&kept, tp, 0, 0);
-        if (own && own->is_frozen && !is_away(peers_of((struct sock *)tp)))
-            kick(tp);
+    } else if (own->is_frozen && !is_away(peers_of((struct sock *)tp))) {
+        kick(tp);
     }
     return 0;
 }

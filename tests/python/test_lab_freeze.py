@@ -147,6 +147,26 @@ def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) 
         assert made.arrivals[-1][1] - had > 5_000_000, "it has never stood still"
 
 
+def test_a_daemon_that_follows_one_that_died_helps_its_connections(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.transfer() as sending:
+        time.sleep(1)
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.process.wait()
+        daemon.start()
+        daemon.until(lambda status: status["counters"]["connections_adopted"] == 1)
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        time.sleep(0.5)
+        kept = cwnd(sending)
+        time.sleep(0.5)
+        assert cwnd(sending) == kept
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        time.sleep(0.5)
+        counters = daemon.counters()
+        assert counters["connections_adopted"] == counters["connections_frozen"] == counters["connections_thawed"] == 1
+
+
 def test_the_signal_says_it_too(made: Scene, tmp_path: Path) -> None:
     reports = tmp_path / "signal"
     reports.write_text("-60\n")
