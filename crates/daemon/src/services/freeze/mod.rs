@@ -39,7 +39,7 @@ that keeps cwnd and ssthresh while they are away. With `interface = \"wlan0\"` w
 has a window of zero meanwhile, and its last acknowledgments go three times when they are back.
 
 That somebody is away or back says the signal, or `handfastd session away` and `back`. Without news of this process
-nobody is away for more than 2 s.
+nobody is away for more than 2 s. If it is killed while windows are zero, the senders go on by their own timers.
 
 It needs root, and a kernel with BTF and cgroup v2. SIGTERM and SIGINT end it with exit code 0; its connections go on
 with CUBIC. Exit code 2: the configuration or the system does not allow it to run.";
