@@ -97,6 +97,10 @@ struct orders {
     __u32 rto_max_ms;
     /* Its network namespace: a cgroup has programs of several. */
     __u64 network;
+    /* Of those that are there already, only what a daemon before this one has taken: which cgroup the others are of is
+     * not seen there. */
+    __u32 is_bounded;
+    __u32 zero;
 };
 
 struct {
@@ -321,6 +325,8 @@ static __always_inline int has_name(struct tcp_sock *tp) {
 static __always_inline void adopt(struct tcp_sock *tp, const struct orders *order) {
     char name[] = NAME;
     int limit = order->rto_max_ms;
+    if (order->is_bounded && !has_name(tp))
+        return;
     if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return;
     if (limit)

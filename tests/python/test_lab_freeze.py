@@ -147,6 +147,21 @@ def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) 
         assert made.arrivals[-1][1] - had > 5_000_000, "it has never stood still"
 
 
+def test_a_named_cgroup_leaves_connections_alone_that_are_there(made: Scene) -> None:
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    root = next(Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2")
+    group = root / f"handfast-freeze-{os.getpid()}"
+    group.mkdir()
+    try:
+        with made.transfer("cubic") as sending:
+            daemon = made.daemon(made.sender, CONFIG + f'cgroup = "{group}"\n')
+            assert daemon.counters()["connections_adopted"] == 0
+            assert sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == b"cubic"
+            daemon.stop()
+    finally:
+        group.rmdir()
+
+
 def test_a_daemon_that_follows_one_that_died_helps_its_connections(made: Scene) -> None:
     daemon = made.daemon(made.sender, CONFIG)
     with made.transfer() as sending:

@@ -69,7 +69,8 @@ impl Freeze {
         let wrong = |error: String| format!("error: {error}");
         let network = network_cookie().context(|| "network namespace".to_owned()).map_err(system)?;
         let rto_max_ms = settings.rto_max.as_millis() as u32;
-        let sender = Sender::attach(&settings.cgroup()?, rto_max_ms, network).map_err(wrong)?;
+        let (cgroup, is_bounded) = (settings.cgroup()?, settings.cgroup.is_some());
+        let sender = Sender::attach(&cgroup, is_bounded, rto_max_ms, network).map_err(wrong)?;
         let receiver = settings.interface.as_deref().map(receiving).transpose().map_err(wrong)?;
         let (absences, timers) = (Absences::default(), Timers::default());
         let this = Self { settings, sender, receiver, absences, signal, questions, timers, log, file };

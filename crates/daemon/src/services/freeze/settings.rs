@@ -42,7 +42,7 @@ table! {
         socket: String,
         /// Whom connections lead to that are helped: addresses and networks. Required.
         peers: Vec<Located<String>>,
-        /// The control group whose programs are helped. Default: all of this machine.
+        /// The control group whose programs are helped, with what they open from then on. Default: all of this machine.
         cgroup: String,
         /// The longest retransmission timeout of their connections. Default: "1s".
         rto_max: TimeSpan,
@@ -106,7 +106,7 @@ impl Settings {
     pub(super) fn describe(&self) -> String {
         let peers: Vec<String> = self.peers.iter().map(Network::to_string).collect();
         let programs = match &self.cgroup {
-            Some(cgroup) => format!("of programs in {}", cgroup.display()),
+            Some(cgroup) => format!("that programs in {} open from now on", cgroup.display()),
             None => "of this machine's programs".to_owned(),
         };
         let receives = self.interface.as_ref().map_or_else(String::new, |interface| {
