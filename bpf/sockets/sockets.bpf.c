@@ -23,6 +23,9 @@ struct end {
     struct place six;
     /* What cannot be led to a session is refused. */
     __u32 is_strict;
+    __u32 zero;
+    /* The network namespace that it is in: in another one its address is somebody else's. */
+    __u64 network;
 };
 
 struct {
@@ -86,7 +89,7 @@ static __always_inline struct place *lead(struct bpf_sock_addr *context, const s
         return 0;
     }
     by = is_mapped(place) ? &to->four : &to->six;
-    kept = context->protocol == IPPROTO_TCP && by->port
+    kept = context->protocol == IPPROTO_TCP && by->port && bpf_get_netns_cookie(context) == to->network
                ? bpf_sk_storage_get(&targets, context->sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
                : 0;
     if (!kept) {

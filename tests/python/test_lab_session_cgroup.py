@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,15 @@ for family, address in ((socket.AF_INET, "{SERVER}"), (socket.AF_INET6, "::ffff:
     with socket.socket(family) as opened:
         opened.connect((address, {PAGES}))
         print(*opened.getpeername()[:2], opened.getsockname()[0])
+"""
+
+
+ELSEWHERE = f"""
+import socket
+from pyroute2 import IPRoute
+with IPRoute() as link:
+    link.link("set", index=1, state="up")
+socket.create_connection(("{SERVER}", {PAGES}), 5)
 """
 
 
@@ -105,6 +115,16 @@ def test_a_static_program_by_io_uring_and_as_another_user(made: Scene) -> None:
     assert code == 0, errors
     assert int(said) > PART
     assert "session opened" in errors, "it did not go straight"
+
+
+@needs("unshare")
+@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "unreachable")])
+def test_another_network_namespace_is_not_led(made: Scene, policy: str, says: str) -> None:
+    """There the end's address is nobody's, or somebody else's."""
+    program = ["unshare", "--net", sys.executable, "-c", ELSEWHERE]
+    code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
+    assert code != 0
+    assert says in errors
 
 
 def test_a_target_that_is_not_led_to_is_reset_under_require(made: Scene) -> None:

@@ -10,7 +10,7 @@ use handfast_assist::iosl::frame::Target;
 use handfast_assist::iosl::probe::Policy;
 use handfast_bpf::Sockets;
 use handfast_io::net::{TcpListener, TcpStream};
-use handfast_io::{EventLoop, Interest, SourceId, begin_in, next_connection};
+use handfast_io::{EventLoop, Interest, SourceId, begin_in, network_cookie, next_connection};
 use tracing::warn;
 
 use super::super::carrier::Plug;
@@ -58,7 +58,8 @@ impl Gate {
         let at = |listener: &(SourceId, TcpListener)| listener.1.local_addr();
         let six_at = six.as_ref().map(at).transpose().map_err(wrong)?;
         let is_strict = policy == Policy::Require;
-        let sockets = Sockets::attach(&group.0, at(&four).map_err(wrong)?, six_at, is_strict);
+        let (four_at, network) = (at(&four).map_err(wrong)?, network_cookie().map_err(wrong)?);
+        let sockets = Sockets::attach(&group.0, four_at, six_at, is_strict, network);
         let sockets = sockets.map_err(|error| format!("error: --cgroup: {error}"))?;
         Ok(Self { sockets, group, listeners: [four].into_iter().chain(six).collect() })
     }
