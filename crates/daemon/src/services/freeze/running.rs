@@ -224,7 +224,7 @@ impl Freeze {
 fn receiving(interface: &str) -> Result<(Receiver, Repeater), String> {
     let wrong = |error: std::io::Error| format!("interface {interface}: {error}");
     let receiver = Receiver::attach(index_of(interface).map_err(wrong)?)?;
-    Ok((receiver, Repeater::open().map_err(wrong)?))
+    Ok((receiver, Repeater::open(interface).map_err(wrong)?))
 }
 
 fn answer(told: Result<(), String>) -> Value {
