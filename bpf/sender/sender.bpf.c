@@ -192,8 +192,11 @@ static __always_inline void be_patient(struct sock *sk, __u8 new_state) {
 
 SEC("struct_ops")
 void BPF_PROG(on_init, struct sock *sk) {
-    /* By this a run over all connections knows those of this daemon. */
-    bpf_sk_storage_get(&kept, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    /* By this a run over all connections knows those of this daemon. What it kept before another congestion control
+     * was in between is old. */
+    struct kept *own = bpf_sk_storage_get(&kept, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (own)
+        own->is_frozen = 0;
     COUNT(adopted);
     cubictcp_init(sk);
 }
@@ -231,8 +234,21 @@ void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
     cubictcp_state(sk, new_state);
 }
 
+/* Where nothing is in flight, nothing was lost, and no acknowledgment is to come: what it kept would be old when one
+ * does. */
+static __always_inline void thaw_idle(const struct tcp_sock *tp, struct kept *own) {
+    if (tp->packets_out)
+        return;
+    own->is_frozen = 0;
+    COUNT(thawed);
+}
+
 SEC("struct_ops")
 void BPF_PROG(on_event, struct sock *sk, enum tcp_ca_event event) {
+    struct kept *own = bpf_sk_storage_get(&kept, sk, 0, 0);
+    /* It was idle, and a daemon that has died did not say that its peer is back. */
+    if (event == CA_EVENT_TX_START && own && own->is_frozen && !is_away(peers_of(sk)))
+        thaw_idle((struct tcp_sock *)sk, own);
     cubictcp_cwnd_event(sk, event);
 }
 
@@ -251,9 +267,9 @@ void BPF_PROG(on_ack, struct sock *sk, __u32 ack, __u32 acked) {
         cubictcp_cong_avoid(sk, ack, acked);
         return;
     }
+    restore(sk, own);
     if (is_away(peers_of(sk)))
         return;
-    restore(sk, own);
     own->is_frozen = 0;
     /* CUBIC's time does not go on while nothing is sent (RFC 9438 section 4.2: t is since the epoch's beginning). */
     cubic = (struct bictcp *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
@@ -372,6 +388,7 @@ int look_at(struct bpf_iter__tcp *context) {
         if (is_away(peers_of((struct sock *)tp)))
             freeze((struct sock *)tp);
     } else if (own->is_frozen && !is_away(peers_of((struct sock *)tp))) {
+        thaw_idle(tp, own);
         kick(tp);
     }
     return 0;

@@ -147,6 +147,17 @@ def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) 
         assert made.arrivals[-1][1] - had > 5_000_000, "it has never stood still"
 
 
+def test_an_idle_connection_thaws_with_the_return(made: Scene) -> None:
+    """What it kept would be old when it sends again."""
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.quiet() as sending:
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        assert daemon.counters()["connections_frozen"] == 1
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        assert daemon.counters()["connections_thawed"] == 1
+        sending.sendall(b"x")
+
+
 def test_a_named_cgroup_leaves_connections_alone_that_are_there(made: Scene) -> None:
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     root = next(Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2")
