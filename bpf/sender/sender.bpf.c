@@ -210,10 +210,22 @@ __u32 BPF_PROG(on_loss, struct sock *sk) {
     return own->cwnd > own->ssthresh ? own->cwnd : own->ssthresh;
 }
 
+/* What it kept for a recovery that is over. */
+static __always_inline void unpace(struct sock *sk, struct kept *own) {
+    if (!own || !own->is_paced)
+        return;
+    sk->sk_pacing_status = SK_PACING_NONE;
+    own->is_paced = 0;
+}
+
 SEC("struct_ops")
 void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
-    struct kept *own = frozen(sk);
+    struct kept *own;
     be_patient(sk, new_state);
+    /* Also of one that is frozen: the next state may come after its thaw, or never. */
+    if (new_state == TCP_CA_OPEN)
+        unpace(sk, bpf_sk_storage_get(&kept, sk, 0, 0));
+    own = frozen(sk);
     if (own) {
         if (new_state != TCP_CA_LOSS)
             return;
@@ -225,11 +237,6 @@ void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
             own->is_paced = 1;
         }
         return;
-    }
-    own = bpf_sk_storage_get(&kept, sk, 0, 0);
-    if (own && own->is_paced && new_state == TCP_CA_OPEN) {
-        sk->sk_pacing_status = SK_PACING_NONE;
-        own->is_paced = 0;
     }
     cubictcp_state(sk, new_state);
 }
