@@ -40,6 +40,17 @@ for family, address in ((socket.AF_INET, "{SERVER}"), (socket.AF_INET6, "::ffff:
 """
 
 
+# The client's own one, at which nobody listens.
+OF_LINK = """
+import socket
+from pyroute2 import IPRoute
+with IPRoute() as link:
+    own = [(found.get_attr("IFA_ADDRESS"), found["index"]) for found in link.get_addr(family=socket.AF_INET6)]
+address, index = next(one for one in own if one[0].startswith("fe80"))
+with socket.socket(socket.AF_INET6) as opened:
+    opened.settimeout(5)
+    opened.connect((address, 9, 0, index))
+"""
 ELSEWHERE = f"""
 import socket
 from pyroute2 import IPRoute
@@ -115,6 +126,14 @@ def test_a_static_program_by_io_uring_and_as_another_user(made: Scene) -> None:
     assert code == 0, errors
     assert int(said) > PART
     assert "session opened" in errors, "it did not go straight"
+
+
+@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "refused")])
+def test_a_link_s_own_addresses_are_not_led(made: Scene, policy: str, says: str) -> None:
+    program = [sys.executable, "-c", OF_LINK]
+    code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
+    assert code != 0
+    assert says in errors
 
 
 @needs("unshare")
