@@ -229,3 +229,30 @@ def test_the_commands_reach_it_and_say_what_is_wrong(made: Scene) -> None:
     assert subprocess.run([*command, "host"], capture_output=True, check=False).returncode == 2
     assert subprocess.run([*command, RECEIVER], capture_output=True, check=False).returncode == 0
     assert daemon.ask()["away"] == []
+    done = subprocess.run([*command, RECEIVER], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nobody in it was said to be away" in done.stderr
+
+
+def test_networks_that_are_not_the_file_s_own(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    assert "no peer of the file" in str(tell(daemon, "away", "192.0.2.0/24")["error"])
+    assert daemon.ask()["away"] == []
+    wider = RECEIVER.rsplit(".", 1)[0] + ".0/24"
+    with made.quiet():
+        assert tell(daemon, "away", wider) == {"ok": True}
+        assert daemon.ask()["away"] == [RECEIVER]
+        assert daemon.counters()["connections_frozen"] == 1
+        assert tell(daemon, "back", wider) == {"ok": True}
+        assert daemon.counters()["connections_thawed"] == 1
+    assert "error" in tell(daemon, "back", wider)
+
+
+def test_peers_that_the_file_drops_are_back(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.quiet():
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        daemon.config.write_text(daemon.config.read_text().replace(RECEIVER, "192.0.2.1"))
+        daemon.ask("reload")
+        status = daemon.ask()
+        assert (status["away"], status["counters"]["connections_thawed"]) == ([], 1)

@@ -102,6 +102,13 @@ impl Settings {
         })
     }
 
+    /// Whom of its peers a network means: those that are in it, and itself where it is a part of one. The kernel goes by the narrowest
+    /// entry, so a wider one says nothing of those.
+    pub(super) fn meant(&self, by: Network) -> BTreeSet<Network> {
+        let part = self.peers.iter().any(|peers| peers.covers(by)).then_some(by);
+        self.peers.iter().copied().filter(|peers| by.covers(*peers)).chain(part).collect()
+    }
+
     /// What it would do, for people.
     pub(super) fn describe(&self) -> String {
         let peers: Vec<String> = self.peers.iter().map(Network::to_string).collect();
@@ -197,6 +204,24 @@ signal = {file = "/run/signal", noise = "-90dBm"}
             "/run/signal, over a noise of -90dBm",
         ] {
             assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_network_means_the_peers_that_are_in_it() {
+        let text = BASE.replace("\"2001:db8::1\"", "\"192.0.2.9\", \"2001:db8::1\"");
+        let settings = Settings::parse(&text, "x").unwrap();
+        for (by, means) in [
+            ("192.0.2.0/24", "192.0.2.0/24, 192.0.2.9"),
+            ("192.0.0.0/16", "192.0.2.0/24, 192.0.2.9"),
+            ("192.0.2.9", "192.0.2.9"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("198.51.100.1", ""),
+            ("::/0", "192.0.2.0/24, 192.0.2.9, 2001:db8::1"),
+        ] {
+            let meant: Vec<String> =
+                settings.meant(by.parse().unwrap()).iter().map(Network::to_string).collect();
+            assert_eq!(meant.join(", "), means, "{by}");
         }
     }
 
