@@ -124,7 +124,8 @@ mod tests {
         {
             assert!(parse(wide).covers(parse(narrow)), "{wide} {narrow}");
         }
-        for (wide, narrow) in [("192.0.2.7", "192.0.2.0/24"), ("192.0.2.0/24", "192.0.3.7"), ("0.0.0.0/0", "::")]
+        for (wide, narrow) in
+            [("192.0.2.7", "192.0.2.0/24"), ("192.0.2.0/24", "192.0.3.7"), ("0.0.0.0/0", "::")]
         {
             assert!(!parse(wide).covers(parse(narrow)), "{wide} {narrow}");
         }

@@ -96,7 +96,9 @@ mod tests {
     fn a_wider_network_finds_what_is_in_it() {
         let parse = |text: &str| text.parse::<Network>().unwrap();
         let mut absences = Absences::default();
-        for (of, who) in [("192.0.2.1", Who::Command), ("192.0.2.2", Who::Signal), ("192.0.3.1", Who::Command)] {
+        for (of, who) in
+            [("192.0.2.1", Who::Command), ("192.0.2.2", Who::Signal), ("192.0.3.1", Who::Command)]
+        {
             assert!(absences.begin(parse(of), who, at(50)));
         }
         assert_eq!(absences.within(parse("192.0.2.0/24"), Who::Command), [parse("192.0.2.1")]);
