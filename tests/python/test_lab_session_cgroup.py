@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -128,12 +129,13 @@ def test_a_static_program_by_io_uring_and_as_another_user(made: Scene) -> None:
     assert "session opened" in errors, "it did not go straight"
 
 
-@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "refused")])
+# Straight, it ends as the kernel has it; an address that is not yet known to be one's own alone cannot be assigned.
+@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "refused|annot assign")])
 def test_a_link_s_own_addresses_are_not_led(made: Scene, policy: str, says: str) -> None:
     program = [sys.executable, "-c", OF_LINK]
     code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
     assert code != 0
-    assert says in errors
+    assert re.search(says, errors), errors
 
 
 @needs("unshare")
