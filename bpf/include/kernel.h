@@ -41,6 +41,7 @@ struct sock {
 struct tcp_sock {
     __u32 snd_cwnd;
     __u32 snd_ssthresh;
+    __u32 packets_out;
 };
 
 struct seq_file;

@@ -133,7 +133,11 @@ int on_egress(struct __sk_buff *skb) {
     __be16 zero = 0;
     __u32 total, first = 0, begins;
     struct counters *all;
-    int ip = find(skb, &flow, &total);
+    int ip;
+    /* Others' segments, which this machine forwards, are not its to change. */
+    if (skb->ingress_ifindex)
+        return NEXT;
+    ip = find(skb, &flow, &total);
     if (!ip)
         return NEXT;
     of = peers_of_six(flow.remote);

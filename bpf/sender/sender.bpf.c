@@ -7,8 +7,13 @@
 
 #define TCP_CONGESTION 13
 #define TCP_NODELAY 1
+#define TCP_USER_TIMEOUT 18
 /* Linux 6.15. */
 #define TCP_RTO_MAX_MS 44
+/* What that is unless somebody sets it. */
+#define RTO_MAX_MS 120000
+/* For so long the kernel repeats where nothing is capped (tcp_retries2 of 15, a timeout of 200 ms that doubles). */
+#define PATIENCE_MS 924600
 
 #define TCP_ESTABLISHED 1
 #define TCP_FIN_WAIT1 4
@@ -92,6 +97,10 @@ struct orders {
     __u32 rto_max_ms;
     /* Its network namespace: a cgroup has programs of several. */
     __u64 network;
+    /* Of those that are there already, only what a daemon before this one has taken: which cgroup the others are of is
+     * not seen there. */
+    __u32 is_bounded;
+    __u32 zero;
 };
 
 struct {
@@ -161,8 +170,34 @@ static __always_inline void restore(struct sock *sk, const struct kept *own) {
     tp->snd_ssthresh = own->ssthresh;
 }
 
+/* The kernel gives up after tcp_retries2 timeouts. Capped ones are over within seconds, so it is told a time instead.
+ * Only while it repeats by its timer: later the time would end connections whose peer does not read, or that are idle
+ * (tcp_probe_timer, tcp_keepalive_timer). */
+static __always_inline void be_patient(struct sock *sk, __u8 new_state) {
+    int limit = 0, timeout = 0;
+    if (bpf_getsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout)))
+        return;
+    if (new_state != TCP_CA_LOSS) {
+        if (timeout != PATIENCE_MS)
+            return;
+        timeout = 0;
+    } else {
+        /* What the program has set stays. */
+        if (timeout || bpf_getsockopt(sk, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit)) || limit >= RTO_MAX_MS)
+            return;
+        timeout = PATIENCE_MS;
+    }
+    bpf_setsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+}
+
 SEC("struct_ops")
 void BPF_PROG(on_init, struct sock *sk) {
+    /* By this a run over all connections knows those of this daemon. What it kept before another congestion control
+     * was in between is old. */
+    struct kept *own = bpf_sk_storage_get(&kept, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (own)
+        own->is_frozen = 0;
+    COUNT(adopted);
     cubictcp_init(sk);
 }
 
@@ -175,9 +210,22 @@ __u32 BPF_PROG(on_loss, struct sock *sk) {
     return own->cwnd > own->ssthresh ? own->cwnd : own->ssthresh;
 }
 
+/* What it kept for a recovery that is over. */
+static __always_inline void unpace(struct sock *sk, struct kept *own) {
+    if (!own || !own->is_paced)
+        return;
+    sk->sk_pacing_status = SK_PACING_NONE;
+    own->is_paced = 0;
+}
+
 SEC("struct_ops")
 void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
-    struct kept *own = frozen(sk);
+    struct kept *own;
+    be_patient(sk, new_state);
+    /* Also of one that is frozen: the next state may come after its thaw, or never. */
+    if (new_state == TCP_CA_OPEN)
+        unpace(sk, bpf_sk_storage_get(&kept, sk, 0, 0));
+    own = frozen(sk);
     if (own) {
         if (new_state != TCP_CA_LOSS)
             return;
@@ -190,16 +238,24 @@ void BPF_PROG(on_state, struct sock *sk, __u8 new_state) {
         }
         return;
     }
-    own = bpf_sk_storage_get(&kept, sk, 0, 0);
-    if (own && own->is_paced && new_state == TCP_CA_OPEN) {
-        sk->sk_pacing_status = SK_PACING_NONE;
-        own->is_paced = 0;
-    }
     cubictcp_state(sk, new_state);
+}
+
+/* Where nothing is in flight, nothing was lost, and no acknowledgment is to come: what it kept would be old when one
+ * does. */
+static __always_inline void thaw_idle(const struct tcp_sock *tp, struct kept *own) {
+    if (tp->packets_out)
+        return;
+    own->is_frozen = 0;
+    COUNT(thawed);
 }
 
 SEC("struct_ops")
 void BPF_PROG(on_event, struct sock *sk, enum tcp_ca_event event) {
+    struct kept *own = bpf_sk_storage_get(&kept, sk, 0, 0);
+    /* It was idle, and a daemon that has died did not say that its peer is back. */
+    if (event == CA_EVENT_TX_START && own && own->is_frozen && !is_away(peers_of(sk)))
+        thaw_idle((struct tcp_sock *)sk, own);
     cubictcp_cwnd_event(sk, event);
 }
 
@@ -218,9 +274,9 @@ void BPF_PROG(on_ack, struct sock *sk, __u32 ack, __u32 acked) {
         cubictcp_cong_avoid(sk, ack, acked);
         return;
     }
+    restore(sk, own);
     if (is_away(peers_of(sk)))
         return;
-    restore(sk, own);
     own->is_frozen = 0;
     /* CUBIC's time does not go on while nothing is sent (RFC 9438 section 4.2: t is since the epoch's beginning). */
     cubic = (struct bictcp *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
@@ -273,14 +329,13 @@ int on_established(struct bpf_sock_ops *ops) {
     }
     if (!of || bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return 1;
-    COUNT(adopted);
     limit = order->rto_max_ms;
     if (limit)
         bpf_setsockopt(ops, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
     return 1;
 }
 
-static __always_inline int is_ours(struct tcp_sock *tp) {
+static __always_inline int has_name(struct tcp_sock *tp) {
     static const char own[] = NAME;
     char name[16] = {};
     if (bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
@@ -288,12 +343,15 @@ static __always_inline int is_ours(struct tcp_sock *tp) {
     return !bpf_strncmp(name, sizeof(name), own);
 }
 
+/* A connection of a daemon that has died has the same name, and its maps: the kernel compares what is registered, and
+ * begins anew with this one. What has it already stays as it is. */
 static __always_inline void adopt(struct tcp_sock *tp, const struct orders *order) {
     char name[] = NAME;
     int limit = order->rto_max_ms;
-    if (is_ours(tp) || bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+    if (order->is_bounded && !has_name(tp))
         return;
-    COUNT(adopted);
+    if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+        return;
     if (limit)
         bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
 }
@@ -323,19 +381,22 @@ int look_at(struct bpf_iter__tcp *context) {
     if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT && state != TCP_FIN_WAIT1)
         return 0;
     tp = bpf_skc_to_tcp_sock(common);
-    if (!tp || !peers_of((struct sock *)tp))
+    if (!tp)
         return 0;
     if (order->task == TASK_ADOPT) {
-        adopt(tp, order);
-    } else if (!is_ours(tp)) {
+        if (peers_of((struct sock *)tp))
+            adopt(tp, order);
         return 0;
-    } else if (order->task == TASK_FREEZE) {
+    }
+    own = bpf_sk_storage_get(&kept, tp, 0, 0);
+    if (!own || !has_name(tp))
+        return 0;
+    if (order->task == TASK_FREEZE) {
         if (is_away(peers_of((struct sock *)tp)))
             freeze((struct sock *)tp);
-    } else {
-        own = bpf_sk_storage_get(&kept, tp, 0, 0);
-        if (own && own->is_frozen && !is_away(peers_of((struct sock *)tp)))
-            kick(tp);
+    } else if (own->is_frozen && !is_away(peers_of((struct sock *)tp))) {
+        thaw_idle(tp, own);
+        kick(tp);
     }
     return 0;
 }

@@ -23,6 +23,9 @@ struct end {
     struct place six;
     /* What cannot be led to a session is refused. */
     __u32 is_strict;
+    __u32 zero;
+    /* The network namespace that it is in: in another one its address is somebody else's. */
+    __u64 network;
 };
 
 struct {
@@ -72,11 +75,17 @@ static __always_inline int is_near(const struct place *place) {
     return !place->address[0] && !place->address[1] && !place->address[2] && last <= 1;
 }
 
+/* fe80::/10 is of one link of this machine (RFC 4291 section 2.5.6); the other end is at none of them. */
+static __always_inline int is_of_link(const struct place *place) {
+    return bpf_ntohl(place->address[0]) >> 22 == 0xfe80 >> 6;
+}
+
 /* Where a socket is led that wants to go to `place`; NULL: it goes on, and the answer is `verdict`. */
 static __always_inline struct place *lead(struct bpf_sock_addr *context, const struct place *place, int *verdict) {
     __u32 first = 0;
     struct end *to = bpf_map_lookup_elem(&end, &first);
     struct place *by, *kept;
+    int can_lead;
     *verdict = GO_ON;
     if (!to || context->type != SOCK_STREAM || !context->sk)
         return 0;
@@ -86,10 +95,12 @@ static __always_inline struct place *lead(struct bpf_sock_addr *context, const s
         return 0;
     }
     by = is_mapped(place) ? &to->four : &to->six;
-    kept = context->protocol == IPPROTO_TCP && by->port
+    can_lead = context->protocol == IPPROTO_TCP && by->port && !is_of_link(place);
+    kept = can_lead && bpf_get_netns_cookie(context) == to->network
                ? bpf_sk_storage_get(&targets, context->sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
                : 0;
     if (!kept) {
+        bpf_sk_storage_delete(&targets, context->sk);
         *verdict = to->is_strict ? REFUSE : GO_ON;
         return 0;
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from statistics import median
 import pytest
 
 from conftest import mine, real
-from freeze_scene import RECEIVER, SENDER, Scene, cwnd, middle, scene, tell
+from freeze_scene import OUTAGE_S, RECEIVER, SENDER, Scene, cwnd, middle, scene, tell
 from handfast.lab import controller, processes
 
 
@@ -103,6 +104,29 @@ def test_an_outage_of_which_nobody_says_anything_is_cubic_s(made: Scene) -> None
     assert daemon.counters()["connections_frozen"] == 0
 
 
+@pytest.mark.skipif(not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists(), reason="Linux 6.15 has tcp_rto_max_ms")
+def test_a_capped_timer_does_not_make_the_kernel_give_up(made: Scene) -> None:
+    """Fifteen timeouts of 1 s at most are over after 14 s: only the long run is beyond that."""
+
+    def timeout(of: socket.socket) -> int:
+        return of.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.transfer() as sending:
+        time.sleep(1)
+        assert timeout(sending) == 0
+        made.say("down")
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        time.sleep(20 if TIMES > 1 else OUTAGE_S)
+        assert timeout(sending) == 924_600, "as long as the kernel's own"
+        had = made.arrivals[-1][1]
+        made.say("up")
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        time.sleep(2)
+        assert made.arrivals[-1][1] - had > 1_000_000
+        assert timeout(sending) == 0, "only while it repeats"
+
+
 def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) -> None:
     with made.transfer("cubic") as sending:
         time.sleep(1)
@@ -121,6 +145,52 @@ def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) 
         time.sleep(4)
         assert cwnd(sending) != kept, "without news it thaws by itself"
         assert made.arrivals[-1][1] - had > 5_000_000, "it has never stood still"
+
+
+def test_an_idle_connection_thaws_with_the_return(made: Scene) -> None:
+    """What it kept would be old when it sends again."""
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.quiet() as sending:
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        assert daemon.counters()["connections_frozen"] == 1
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        assert daemon.counters()["connections_thawed"] == 1
+        sending.sendall(b"x")
+
+
+def test_a_named_cgroup_leaves_connections_alone_that_are_there(made: Scene) -> None:
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    root = next(Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2")
+    group = root / f"handfast-freeze-{os.getpid()}"
+    group.mkdir()
+    try:
+        with made.transfer("cubic") as sending:
+            daemon = made.daemon(made.sender, CONFIG + f'cgroup = "{group}"\n')
+            assert daemon.counters()["connections_adopted"] == 0
+            assert sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == b"cubic"
+            daemon.stop()
+    finally:
+        group.rmdir()
+
+
+def test_a_daemon_that_follows_one_that_died_helps_its_connections(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.transfer() as sending:
+        time.sleep(1)
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.process.wait()
+        daemon.start()
+        daemon.until(lambda status: status["counters"]["connections_adopted"] == 1)
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        time.sleep(0.5)
+        kept = cwnd(sending)
+        time.sleep(0.5)
+        assert cwnd(sending) == kept
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        time.sleep(0.5)
+        counters = daemon.counters()
+        assert counters["connections_adopted"] == counters["connections_frozen"] == counters["connections_thawed"] == 1
 
 
 def test_the_signal_says_it_too(made: Scene, tmp_path: Path) -> None:
@@ -159,3 +229,30 @@ def test_the_commands_reach_it_and_say_what_is_wrong(made: Scene) -> None:
     assert subprocess.run([*command, "host"], capture_output=True, check=False).returncode == 2
     assert subprocess.run([*command, RECEIVER], capture_output=True, check=False).returncode == 0
     assert daemon.ask()["away"] == []
+    done = subprocess.run([*command, RECEIVER], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nobody in it was said to be away" in done.stderr
+
+
+def test_networks_that_are_not_the_file_s_own(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    assert "no peer of the file" in str(tell(daemon, "away", "192.0.2.0/24")["error"])
+    assert daemon.ask()["away"] == []
+    wider = RECEIVER.rsplit(".", 1)[0] + ".0/24"
+    with made.quiet():
+        assert tell(daemon, "away", wider) == {"ok": True}
+        assert daemon.ask()["away"] == [RECEIVER]
+        assert daemon.counters()["connections_frozen"] == 1
+        assert tell(daemon, "back", wider) == {"ok": True}
+        assert daemon.counters()["connections_thawed"] == 1
+    assert "error" in tell(daemon, "back", wider)
+
+
+def test_peers_that_the_file_drops_are_back(made: Scene) -> None:
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.quiet():
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        daemon.config.write_text(daemon.config.read_text().replace(RECEIVER, "192.0.2.1"))
+        daemon.ask("reload")
+        status = daemon.ask()
+        assert (status["away"], status["counters"]["connections_thawed"]) == ([], 1)

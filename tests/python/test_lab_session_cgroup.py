@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +38,26 @@ for family, address in ((socket.AF_INET, "{SERVER}"), (socket.AF_INET6, "::ffff:
     with socket.socket(family) as opened:
         opened.connect((address, {PAGES}))
         print(*opened.getpeername()[:2], opened.getsockname()[0])
+"""
+
+
+# The client's own one, at which nobody listens.
+OF_LINK = """
+import socket
+from pyroute2 import IPRoute
+with IPRoute() as link:
+    own = [(found.get_attr("IFA_ADDRESS"), found["index"]) for found in link.get_addr(family=socket.AF_INET6)]
+address, index = next(one for one in own if one[0].startswith("fe80"))
+with socket.socket(socket.AF_INET6) as opened:
+    opened.settimeout(5)
+    opened.connect((address, 9, 0, index))
+"""
+ELSEWHERE = f"""
+import socket
+from pyroute2 import IPRoute
+with IPRoute() as link:
+    link.link("set", index=1, state="up")
+socket.create_connection(("{SERVER}", {PAGES}), 5)
 """
 
 
@@ -105,6 +127,25 @@ def test_a_static_program_by_io_uring_and_as_another_user(made: Scene) -> None:
     assert code == 0, errors
     assert int(said) > PART
     assert "session opened" in errors, "it did not go straight"
+
+
+# Straight, it ends as the kernel has it; an address that is not yet known to be one's own alone cannot be assigned.
+@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "refused|annot assign")])
+def test_a_link_s_own_addresses_are_not_led(made: Scene, policy: str, says: str) -> None:
+    program = [sys.executable, "-c", OF_LINK]
+    code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
+    assert code != 0
+    assert re.search(says, errors), errors
+
+
+@needs("unshare")
+@pytest.mark.parametrize(("policy", "says"), [("require", "not permitted"), ("prefer", "unreachable")])
+def test_another_network_namespace_is_not_led(made: Scene, policy: str, says: str) -> None:
+    """There the end's address is nobody's, or somebody else's."""
+    program = ["unshare", "--net", sys.executable, "-c", ELSEWHERE]
+    code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
+    assert code != 0
+    assert says in errors
 
 
 def test_a_target_that_is_not_led_to_is_reset_under_require(made: Scene) -> None:

@@ -28,6 +28,11 @@ impl Network {
         Self::masked(Self::from(address).address, self.prefix_len) == self
     }
 
+    /// Whether all addresses of another one are of it.
+    pub fn covers(self, other: Self) -> bool {
+        other.prefix_len >= self.prefix_len && Self::masked(other.address, self.prefix_len) == self
+    }
+
     /// What is beyond the prefix is zero.
     fn masked(address: Ipv6Addr, prefix_len: u8) -> Self {
         let mask = u128::MAX.checked_shl(u32::from(128 - prefix_len)).unwrap_or(0);
@@ -109,6 +114,21 @@ mod tests {
             assert_eq!(network.contains(address.parse().unwrap()), is_in, "{address}");
         }
         assert!("::/0".parse::<Network>().unwrap().contains([192, 0, 2, 1].into()));
+    }
+
+    #[test]
+    fn a_network_covers_itself_and_what_is_narrower() {
+        let parse = |text: &str| text.parse::<Network>().unwrap();
+        for (wide, narrow) in
+            [("192.0.2.0/24", "192.0.2.0/24"), ("192.0.2.0/24", "192.0.2.7"), ("::/0", "0.0.0.0/0")]
+        {
+            assert!(parse(wide).covers(parse(narrow)), "{wide} {narrow}");
+        }
+        for (wide, narrow) in
+            [("192.0.2.7", "192.0.2.0/24"), ("192.0.2.0/24", "192.0.3.7"), ("0.0.0.0/0", "::")]
+        {
+            assert!(!parse(wide).covers(parse(narrow)), "{wide} {narrow}");
+        }
     }
 
     #[test]

@@ -32,20 +32,22 @@ pub struct Sender {
     programs: Programs,
     rto_max_ms: u32,
     network: u64,
+    is_bounded: bool,
 }
 
 impl Sender {
-    /// Takes the connections to its peers that programs of a cgroup open from now on. `rto_max_ms`: the longest retransmission timeout of
+    /// Takes the connections to its peers that programs of a cgroup open from now on. `is_bounded`: of those that are there already, only
+    /// what was taken before; otherwise all, of whatever cgroup. `rto_max_ms`: the longest retransmission timeout of
     /// those, where the kernel knows that (Linux 6.15); 0: as it is. `network`: the network namespace (`SO_NETNS_COOKIE`).
     ///
     /// # Errors
     /// What the kernel lacks, or does not allow.
-    pub fn attach(cgroup: &Path, rto_max_ms: u32, network: u64) -> Result<Self, String> {
+    pub fn attach(cgroup: &Path, is_bounded: bool, rto_max_ms: u32, network: u64) -> Result<Self, String> {
         let mut programs = Programs::load(object!("sender"))?;
         let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
         programs.attach_struct_ops("cubic")?;
         programs.attach_cgroup("on_established", &folder)?;
-        let this = Self { programs, rto_max_ms, network };
+        let this = Self { programs, rto_max_ms, network, is_bounded };
         this.order(Task::Adopt)?;
         Ok(this)
     }
@@ -106,7 +108,8 @@ impl Sender {
 
     fn order(&self, task: Task) -> Result<(), String> {
         let words = [(task as u32).to_ne_bytes(), self.rto_max_ms.to_ne_bytes()].concat();
-        let orders = [&words[..], &self.network.to_ne_bytes()].concat();
+        let is_bounded = [u32::from(self.is_bounded).to_ne_bytes(), [0; 4]].concat();
+        let orders = [&words[..], &self.network.to_ne_bytes(), &is_bounded].concat();
         self.programs.update("orders", &0_u32.to_ne_bytes(), &orders)
     }
 
@@ -144,7 +147,7 @@ mod tests {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let cgroup = mounts.lines().find_map(|line| line.split_once(" cgroup2 "));
         let cgroup = cgroup.and_then(|(before, _)| before.split(' ').nth(1)).unwrap_or("/nowhere");
-        match Sender::attach(Path::new(cgroup), 1000, 0) {
+        match Sender::attach(Path::new(cgroup), false, 1000, 0) {
             Ok(sender) => exercise(&sender),
             Err(refused) => {
                 let reasons =

@@ -13,8 +13,8 @@ const PLACE: usize = 20;
 pub struct Sockets(Programs);
 
 impl Sockets {
-    /// Leads TCP connections that programs of a cgroup open from now on to `four`, and those over IPv6 to `six`. `is_strict`: what cannot be
-    /// led there is refused (`EPERM`); otherwise it goes on.
+    /// Leads TCP connections that programs of a cgroup open from now on to `four`, and those over IPv6 to `six`, which are in the network
+    /// namespace `network` (`SO_NETNS_COOKIE`). `is_strict`: what cannot be led there is refused (`EPERM`); otherwise it goes on.
     ///
     /// # Errors
     /// What the kernel lacks, or does not allow.
@@ -23,11 +23,13 @@ impl Sockets {
         four: SocketAddr,
         six: Option<SocketAddr>,
         is_strict: bool,
+        network: u64,
     ) -> Result<Self, String> {
         let mut programs = Programs::load(object!("sockets"))?;
         let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
         let six = six.map_or([0; PLACE], place);
-        let end = [&place(four)[..], &six, &u32::from(is_strict).to_ne_bytes()].concat();
+        let is_strict = [u32::from(is_strict).to_ne_bytes(), [0; 4]].concat();
+        let end = [&place(four)[..], &six, &is_strict, &network.to_ne_bytes()].concat();
         programs.update("end", &0_u32.to_ne_bytes(), &end)?;
         // Who leads comes last: before it nobody is led.
         for name in ["on_established", "on_getpeername4", "on_getpeername6", "on_connect4", "on_connect6"] {

@@ -18,7 +18,7 @@ use std::fmt;
 use std::io;
 
 pub(crate) use ask::ask;
-pub(crate) use cgroup::cgroup_root;
+pub(crate) use cgroup::{cgroup_parents, cgroup_root};
 pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub(crate) use hangup::hangup_is_ignored;

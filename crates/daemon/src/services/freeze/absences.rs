@@ -56,6 +56,12 @@ impl Absences {
         self.until.keys().map(|(of, _)| *of)
     }
 
+    /// All in a network of whom somebody has said that they are away.
+    pub(super) fn within(&self, of: Network, who: Who) -> Vec<Network> {
+        let said = self.until.keys().filter(|(away, by)| *by == who && of.covers(*away));
+        said.map(|(away, _)| *away).collect()
+    }
+
     /// How much longer the kernel is to believe it, at most.
     pub(super) fn until(&self, of: Network, at_most: Instant) -> Instant {
         let until = [Who::Command, Who::Signal].into_iter().filter_map(|who| self.until.get(&(of, who)));
@@ -84,6 +90,20 @@ mod tests {
         assert_eq!(absences.until(of, at(60)), at(50));
         assert!(absences.end(of, Who::Command));
         assert!(!absences.end(of, Who::Command), "it was not away");
+    }
+
+    #[test]
+    fn a_wider_network_finds_what_is_in_it() {
+        let parse = |text: &str| text.parse::<Network>().unwrap();
+        let mut absences = Absences::default();
+        for (of, who) in
+            [("192.0.2.1", Who::Command), ("192.0.2.2", Who::Signal), ("192.0.3.1", Who::Command)]
+        {
+            assert!(absences.begin(parse(of), who, at(50)));
+        }
+        assert_eq!(absences.within(parse("192.0.2.0/24"), Who::Command), [parse("192.0.2.1")]);
+        assert_eq!(absences.within(parse("::/0"), Who::Command).len(), 2);
+        assert_eq!(absences.within(parse("192.0.2.2"), Who::Command), []);
     }
 
     #[test]

@@ -39,7 +39,7 @@ that keeps cwnd and ssthresh while they are away. With `interface = \"wlan0\"` w
 has a window of zero meanwhile, and its last acknowledgments go three times when they are back.
 
 That somebody is away or back says the signal, or `handfastd session away` and `back`. Without news of this process
-nobody is away for more than 2 s.
+nobody is away for more than 2 s. If it is killed while windows are zero, the senders go on by their own timers.
 
 It needs root, and a kernel with BTF and cgroup v2. SIGTERM and SIGINT end it with exit code 0; its connections go on
 with CUBIC. Exit code 2: the configuration or the system does not allow it to run.";
@@ -93,7 +93,8 @@ fn tell(event: &str, options: &ArgMatches) -> Result<ExitCode, String> {
     let PeersOptions { config, peers } = parsed(options);
     let file = read(&config)?;
     let settings = Settings::parse(&file.text, &file.name()).map_err(|error| error.to_string())?;
-    let peers = if peers.is_empty() { settings.peers.into_iter().collect() } else { peers };
+    // By a network that all are in, it is one question, which is an error only if it concerns nobody.
+    let peers = if peers.is_empty() { vec!["::/0".parse()?] } else { peers };
     for peers in peers {
         let line = json!({"event": event, "peers": peers.to_string()});
         let answer = ask(&settings.socket, &line)

@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use handfast_bpf::LastSegment;
 use handfast_wire::complete_checksum;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, sendto, socket,
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, sendto, setsockopt, socket,
+    sockopt::BindToDevice,
 };
 
 /// Ethernet's header, which the checksum is found by, and does not leave.
@@ -22,10 +23,13 @@ pub(super) struct Repeater {
 }
 
 impl Repeater {
-    pub(super) fn open() -> io::Result<Self> {
-        let open = |family| {
+    /// All leaves by this interface, as the segments did: a route may lead elsewhere meanwhile.
+    pub(super) fn open(interface: &str) -> io::Result<Self> {
+        let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            socket(family, SockType::Raw, flags, SockProtocol::Raw)
+            let opened = socket(family, SockType::Raw, flags, SockProtocol::Raw)?;
+            setsockopt(&opened, BindToDevice, &interface.into())?;
+            Ok(opened)
         };
         Ok(Self { four: open(AddressFamily::Inet)?, six: open(AddressFamily::Inet6).ok() })
     }

@@ -1,5 +1,7 @@
 //! The running service: what it hears of peers and of the signal, and what it tells the kernel.
 
+use std::collections::BTreeSet;
+
 use handfast_assist::iosl::network::{Change, Signal};
 use handfast_bpf::{Network, Receiver, Sender};
 use handfast_core::{Duration, Instant};
@@ -69,7 +71,8 @@ impl Freeze {
         let wrong = |error: String| format!("error: {error}");
         let network = network_cookie().context(|| "network namespace".to_owned()).map_err(system)?;
         let rto_max_ms = settings.rto_max.as_millis() as u32;
-        let sender = Sender::attach(&settings.cgroup()?, rto_max_ms, network).map_err(wrong)?;
+        let (cgroup, is_bounded) = (settings.cgroup()?, settings.cgroup.is_some());
+        let sender = Sender::attach(&cgroup, is_bounded, rto_max_ms, network).map_err(wrong)?;
         let receiver = settings.interface.as_deref().map(receiving).transpose().map_err(wrong)?;
         let (absences, timers) = (Absences::default(), Timers::default());
         let this = Self { settings, sender, receiver, absences, signal, questions, timers, log, file };
@@ -108,6 +111,24 @@ impl Freeze {
         answer(told)
     }
 
+    /// Somebody says that these are away.
+    fn on_away(&mut self, named: Network) -> Value {
+        let meant = self.settings.meant(named);
+        if meant.is_empty() {
+            return json!({"error": "no peer of the file is in it, and it is in none"});
+        }
+        all(meant.into_iter().map(|peers| self.leave(peers, Who::Command)))
+    }
+
+    /// The same, that they are back.
+    fn on_back(&mut self, named: Network) -> Value {
+        let away = self.absences.within(named, Who::Command);
+        if away.is_empty() {
+            return json!({"error": "nobody in it was said to be away, or that was too long ago"});
+        }
+        all(away.into_iter().map(|peers| self.come(peers, Who::Command)))
+    }
+
     /// Has their connections go on at once.
     fn thaw(&self, back: &[Network]) -> Result<(), String> {
         for peers in back {
@@ -138,6 +159,17 @@ impl Freeze {
         let until = self.absences.until(peers, now + BELIEVED).as_nanos();
         self.sender.set_away(peers, until)?;
         self.receiver.as_ref().map_or(Ok(()), |(receiver, _)| receiver.set_away(peers, until))
+    }
+
+    /// Those that are no peers any more, and parts of them, are back by whoever has said that they are away.
+    fn drop_peers(&mut self, before: &BTreeSet<Network>) -> Result<(), String> {
+        let parts = self.absences.networks().filter(|away| !self.settings.meant(*away).contains(away));
+        let left: BTreeSet<_> = before.difference(&self.settings.peers).copied().chain(parts).collect();
+        for peers in &left {
+            self.absences.end(*peers, Who::Signal);
+            self.absences.end(*peers, Who::Command);
+        }
+        self.thaw(&left.into_iter().collect::<Vec<_>>())
     }
 
     fn renew(&mut self, now: Instant) {
@@ -198,8 +230,8 @@ impl Freeze {
         for question in asked {
             let answer = question.map(|question| match question {
                 Question::Status => self.status(),
-                Question::Away(peers) => self.leave(peers, Who::Command),
-                Question::Back(peers) => self.come(peers, Who::Command),
+                Question::Away(peers) => self.on_away(peers),
+                Question::Back(peers) => self.on_back(peers),
                 Question::Reload => {
                     self.reload();
                     json!({"ok": true, "mode": "act"})
@@ -223,7 +255,13 @@ impl Freeze {
 fn receiving(interface: &str) -> Result<(Receiver, Repeater), String> {
     let wrong = |error: std::io::Error| format!("interface {interface}: {error}");
     let receiver = Receiver::attach(index_of(interface).map_err(wrong)?)?;
-    Ok((receiver, Repeater::open().map_err(wrong)?))
+    Ok((receiver, Repeater::open(interface).map_err(wrong)?))
+}
+
+/// The first error; each of them was told.
+fn all(answers: impl Iterator<Item = Value>) -> Value {
+    let wrong = answers.filter(|answer| answer.get("error").is_some()).collect::<Vec<_>>();
+    wrong.into_iter().next().unwrap_or_else(|| json!({"ok": true}))
 }
 
 fn answer(told: Result<(), String>) -> Value {
@@ -285,11 +323,7 @@ impl Running for Freeze {
         new = Settings { peers: new.peers, longest: new.longest, ..old };
         log_changes(&self.settings.plan(), &new.plan());
         let old = std::mem::replace(&mut self.settings, new);
-        let left: Vec<_> = old.peers.difference(&self.settings.peers).copied().collect();
-        for peers in &left {
-            self.absences.end(*peers, Who::Signal);
-        }
-        let gone = self.thaw(&left);
+        let gone = self.drop_peers(&old.peers);
         let come = self.settings.peers.difference(&old.peers).try_for_each(|peers| self.add_peers(*peers));
         match gone.and(come) {
             Ok(()) => info!("configuration applied"),

@@ -42,7 +42,7 @@ table! {
         socket: String,
         /// Whom connections lead to that are helped: addresses and networks. Required.
         peers: Vec<Located<String>>,
-        /// The control group whose programs are helped. Default: all of this machine.
+        /// The control group whose programs are helped, with what they open from then on. Default: all of this machine.
         cgroup: String,
         /// The longest retransmission timeout of their connections. Default: "1s".
         rto_max: TimeSpan,
@@ -102,11 +102,18 @@ impl Settings {
         })
     }
 
+    /// Whom of its peers a network means: those that are in it, and itself where it is a part of one. The kernel goes by the narrowest
+    /// entry, so a wider one says nothing of those.
+    pub(super) fn meant(&self, by: Network) -> BTreeSet<Network> {
+        let part = self.peers.iter().any(|peers| peers.covers(by)).then_some(by);
+        self.peers.iter().copied().filter(|peers| by.covers(*peers)).chain(part).collect()
+    }
+
     /// What it would do, for people.
     pub(super) fn describe(&self) -> String {
         let peers: Vec<String> = self.peers.iter().map(Network::to_string).collect();
         let programs = match &self.cgroup {
-            Some(cgroup) => format!("of programs in {}", cgroup.display()),
+            Some(cgroup) => format!("that programs in {} open from now on", cgroup.display()),
             None => "of this machine's programs".to_owned(),
         };
         let receives = self.interface.as_ref().map_or_else(String::new, |interface| {
@@ -197,6 +204,24 @@ signal = {file = "/run/signal", noise = "-90dBm"}
             "/run/signal, over a noise of -90dBm",
         ] {
             assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_network_means_the_peers_that_are_in_it() {
+        let text = BASE.replace("\"2001:db8::1\"", "\"192.0.2.9\", \"2001:db8::1\"");
+        let settings = Settings::parse(&text, "x").unwrap();
+        for (by, means) in [
+            ("192.0.2.0/24", "192.0.2.0/24, 192.0.2.9"),
+            ("192.0.0.0/16", "192.0.2.0/24, 192.0.2.9"),
+            ("192.0.2.9", "192.0.2.9"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("198.51.100.1", ""),
+            ("::/0", "192.0.2.0/24, 192.0.2.9, 2001:db8::1"),
+        ] {
+            let meant: Vec<String> =
+                settings.meant(by.parse().unwrap()).iter().map(Network::to_string).collect();
+            assert_eq!(meant.join(", "), means, "{by}");
         }
     }
 
