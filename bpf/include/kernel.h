@@ -42,6 +42,9 @@ struct tcp_sock {
     __u32 snd_cwnd;
     __u32 snd_ssthresh;
     __u32 packets_out;
+    __u32 write_seq;
+    __u32 snd_nxt;
+    __u32 snd_wnd;
 };
 
 struct seq_file;

@@ -100,7 +100,8 @@ struct orders {
     /* Of those that are there already, only what a daemon before this one has taken: which cgroup the others are of is
      * not seen there. */
     __u32 is_bounded;
-    __u32 zero;
+    /* Nobody is away for longer. */
+    __u32 longest_ms;
 };
 
 struct {
@@ -343,17 +344,38 @@ static __always_inline int has_name(struct tcp_sock *tp) {
     return !bpf_strncmp(name, sizeof(name), own);
 }
 
+static __always_inline void limit_timeout(struct tcp_sock *tp, int limit) {
+    if (limit)
+        bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
+}
+
 /* A connection of a daemon that has died has the same name, and its maps: the kernel compares what is registered, and
  * begins anew with this one. What has it already stays as it is. */
 static __always_inline void adopt(struct tcp_sock *tp, const struct orders *order) {
     char name[] = NAME;
-    int limit = order->rto_max_ms;
     if (order->is_bounded && !has_name(tp))
         return;
     if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
         return;
-    if (limit)
-        bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &limit, sizeof(limit));
+    limit_timeout(tp, order->rto_max_ms);
+}
+
+/* A sender whose window is closed gives up after 15 probes that nobody answers (tcp_probe_timer), or where data is in
+ * flight once nothing has come for two longest timeouts (tcp_rtx_probe0_timed_out). Both have to last as long as a peer
+ * may be away: of 15 probes that double, ten wait for the longest time. */
+#define LATE_PROBES 10
+/* What is waited for comes a round trip after the return. */
+#define MARGIN_MS 1000
+
+static __always_inline __u32 longest_timeout(const struct tcp_sock *tp, const struct orders *order) {
+    __u32 limit = 0;
+    if (!tp->packets_out && tp->write_seq != tp->snd_nxt)
+        limit = order->longest_ms / LATE_PROBES;
+    else if (tp->packets_out && !tp->snd_wnd)
+        limit = order->longest_ms / 2 + MARGIN_MS;
+    if (limit > RTO_MAX_MS)
+        limit = RTO_MAX_MS;
+    return limit > order->rto_max_ms ? limit : order->rto_max_ms;
 }
 
 /* Whether the link is back the peer's acknowledgment says. It has to be asked now, not when the timer goes off: to set
@@ -392,9 +414,12 @@ int look_at(struct bpf_iter__tcp *context) {
     if (!own || !has_name(tp))
         return 0;
     if (order->task == TASK_FREEZE) {
-        if (is_away(peers_of((struct sock *)tp)))
+        if (is_away(peers_of((struct sock *)tp))) {
             freeze((struct sock *)tp);
+            limit_timeout(tp, longest_timeout(tp, order));
+        }
     } else if (own->is_frozen && !is_away(peers_of((struct sock *)tp))) {
+        limit_timeout(tp, order->rto_max_ms);
         thaw_idle(tp, own);
         kick(tp);
     }

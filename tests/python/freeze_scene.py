@@ -96,15 +96,15 @@ class Scene:
                     thread.join()
 
     @contextmanager
-    def quiet(self) -> Iterator[socket.socket]:
-        """A connection on which nothing is sent."""
+    def quiet(self) -> Iterator[tuple[socket.socket, socket.socket]]:
+        """A connection on which nothing is sent: both ends, the sender's first."""
         with ExitStack() as stack:
             listener = stack.enter_context(inside(self.receiver, lambda: socket.create_server((RECEIVER, 0))))
             port = listener.getsockname()[1]
             sending = stack.enter_context(inside(self.sender, lambda: _connected(port, None)))
             receiving, _ = listener.accept()
             stack.enter_context(receiving)
-            yield sending
+            yield sending, receiving
 
     def outage(self, daemon: Daemon | None, *, ahead_s: float = 0.0, control: str | None = None) -> Outage:
         """One, of which `daemon` is told so long before the link goes, and when it is back."""

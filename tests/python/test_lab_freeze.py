@@ -52,9 +52,13 @@ def made(tmp_path: Path) -> Iterator[Scene]:
     assert mine() == []
 
 
-def _cap(made: Scene, milliseconds: int) -> None:
-    set_it = f"echo {milliseconds} > /proc/sys/net/ipv4/tcp_rto_max_ms"
+def _set(made: Scene, name: str, value: int) -> None:
+    set_it = f"echo {value} > /proc/sys/net/ipv4/{name}"
     subprocess.run(processes.inside(made.sender.name, ["sh", "-c", set_it]), check=True)
+
+
+def _cap(made: Scene, milliseconds: int) -> None:
+    _set(made, "tcp_rto_max_ms", milliseconds)
 
 
 @pytest.mark.skipif(not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists(), reason="Linux 6.15 has tcp_rto_max_ms")
@@ -127,6 +131,38 @@ def test_a_capped_timer_does_not_make_the_kernel_give_up(made: Scene) -> None:
         assert timeout(sending) == 0, "only while it repeats"
 
 
+@pytest.mark.skipif(not Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists(), reason="Linux 6.15 has tcp_rto_max_ms")
+def test_a_closed_window_does_not_make_the_kernel_give_up(made: Scene) -> None:
+    """Five probes of 1 s at most would be over after 4.4 s, as fifteen are after 14 s."""
+    _set(made, "tcp_retries2", 5)
+    daemon = made.daemon(made.sender, CONFIG)
+    with made.quiet() as (sending, receiving):
+        sent = _fill(sending)
+        assert tell(daemon, "away", RECEIVER) == {"ok": True}
+        made.say("down")
+        time.sleep(8)
+        made.say("up")
+        assert tell(daemon, "back", RECEIVER) == {"ok": True}
+        assert sending.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+        receiving.settimeout(10)
+        left = sent
+        while left:
+            left -= len(receiving.recv(min(left, 1 << 20)))
+
+
+def _fill(sending: socket.socket) -> int:
+    """Sends until nobody takes any more: the peer's window is closed."""
+    sending.setblocking(False)
+    sent, full_since = 0, time.monotonic()
+    while time.monotonic() < full_since + 1:
+        try:
+            sent += sending.send(bytes(1 << 16))
+            full_since = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.05)
+    return sent
+
+
 def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) -> None:
     with made.transfer("cubic") as sending:
         time.sleep(1)
@@ -150,7 +186,7 @@ def test_connections_that_are_there_already_and_a_daemon_that_dies(made: Scene) 
 def test_an_idle_connection_thaws_with_the_return(made: Scene) -> None:
     """What it kept would be old when it sends again."""
     daemon = made.daemon(made.sender, CONFIG)
-    with made.quiet() as sending:
+    with made.quiet() as (sending, _):
         assert tell(daemon, "away", RECEIVER) == {"ok": True}
         assert daemon.counters()["connections_frozen"] == 1
         assert tell(daemon, "back", RECEIVER) == {"ok": True}

@@ -33,12 +33,14 @@ pub struct Sender {
     rto_max_ms: u32,
     network: u64,
     is_bounded: bool,
+    longest_ms: u32,
 }
 
 impl Sender {
     /// Takes the connections to its peers that programs of a cgroup open from now on. `is_bounded`: of those that are there already, only
     /// what was taken before; otherwise all, of whatever cgroup. `rto_max_ms`: the longest retransmission timeout of
     /// those, where the kernel knows that (Linux 6.15); 0: as it is. `network`: the network namespace (`SO_NETNS_COOKIE`).
+    /// Until [`Sender::set_longest`] nobody is away for so long that a closed window matters.
     ///
     /// # Errors
     /// What the kernel lacks, or does not allow.
@@ -47,9 +49,14 @@ impl Sender {
         let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
         programs.attach_struct_ops("cubic")?;
         programs.attach_cgroup("on_established", &folder)?;
-        let this = Self { programs, rto_max_ms, network, is_bounded };
+        let this = Self { programs, rto_max_ms, network, is_bounded, longest_ms: 0 };
         this.order(Task::Adopt)?;
         Ok(this)
+    }
+
+    /// Nobody is away for longer: so long a sender has to wait whose window is closed.
+    pub fn set_longest(&mut self, longest_ms: u32) {
+        self.longest_ms = longest_ms;
     }
 
     /// Has one more peer; also for its connections that are there already.
@@ -69,7 +76,7 @@ impl Sender {
         self.set(network, until)
     }
 
-    /// Has the connections keep what they have now, of those that are away.
+    /// Has the connections keep what they have now, of those that are away. Again and again while they are: a window may close later.
     ///
     /// # Errors
     /// What the kernel says.
@@ -108,7 +115,7 @@ impl Sender {
 
     fn order(&self, task: Task) -> Result<(), String> {
         let words = [(task as u32).to_ne_bytes(), self.rto_max_ms.to_ne_bytes()].concat();
-        let is_bounded = [u32::from(self.is_bounded).to_ne_bytes(), [0; 4]].concat();
+        let is_bounded = [u32::from(self.is_bounded).to_ne_bytes(), self.longest_ms.to_ne_bytes()].concat();
         let orders = [&words[..], &self.network.to_ne_bytes(), &is_bounded].concat();
         self.programs.update("orders", &0_u32.to_ne_bytes(), &orders)
     }

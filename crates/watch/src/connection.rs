@@ -1,5 +1,7 @@
 //! One connection's waits.
 
+use std::num::NonZero;
+
 use handfast_core::{Duration, Instant};
 
 use crate::sample::{Sample, State};
@@ -136,6 +138,7 @@ impl Connection {
         self.path = Path {
             min_rtt: sample.min_rtt.or(sample.srtt),
             rate: Some(self.best_rate.max(sample.delivery_rate)).filter(|&rate| rate > 0),
+            repeated_permille: None,
         };
         self.note_timer(sample);
     }
@@ -164,7 +167,8 @@ impl Connection {
         self.evidence.window_limited += sample.window_limited.saturating_sub(self.last.window_limited);
         let direction =
             if self.last.state == State::Opening { Direction::Opening } else { Direction::Sending };
-        let wait = Wait { direction, from, to, evidence: self.evidence, path: self.path };
+        let path = Path { repeated_permille: repeated_permille(sample), ..self.path };
+        let wait = Wait { direction, from, to, evidence: self.evidence, path };
         (to.since(from) >= self.threshold(least)).then_some(wait)
     }
 
@@ -181,7 +185,7 @@ impl Connection {
             srtt: sample.srtt,
             ..Evidence::default()
         };
-        let path = Path { min_rtt: sample.min_rtt.or(sample.srtt), rate: None };
+        let path = Path { min_rtt: sample.min_rtt.or(sample.srtt), rate: None, repeated_permille: None };
         let wait = Wait { direction: Direction::Receiving, from, to, evidence, path };
         (self.waits_from.is_none() && to.since(from) >= self.threshold(least)).then_some(wait)
     }
@@ -192,6 +196,11 @@ impl Connection {
             .or(self.last.srtt)
             .map_or(least, |srtt| least.max(srtt.saturating_mul(ROUND_TRIPS)))
     }
+}
+
+fn repeated_permille(sample: &Sample) -> Option<u16> {
+    let share = u64::from(sample.retransmitted) * 1000 / u64::from(NonZero::new(sample.data_segments)?.get());
+    u16::try_from(share.min(1000)).ok()
 }
 
 fn before(at: Instant, span: Duration) -> Instant {

@@ -54,6 +54,8 @@ pub struct Sample {
     pub probes: u8,
     /// Segments sent again, in all.
     pub retransmitted: u32,
+    /// Segments with payload sent, those sent again included, in all.
+    pub data_segments: u32,
     /// Segments that came out of order, in all.
     pub out_of_order: u32,
     /// How long the peer's window was the limit, in all.

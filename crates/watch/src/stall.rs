@@ -141,6 +141,8 @@ pub struct Path {
     pub min_rtt: Option<Duration>,
     /// Payload bytes a second: what arrived at best.
     pub rate: Option<u64>,
+    /// Of a thousand segments that this machine has sent, those that were sent again, this stall's included.
+    pub repeated_permille: Option<u16>,
 }
 
 /// A time in which a connection stood still.

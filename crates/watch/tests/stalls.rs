@@ -68,6 +68,7 @@ impl Script {
             backoff,
             probes: later(&self.probes),
             retransmitted: count(&self.timeouts) as u32,
+            data_segments: 100 + count(&self.timeouts) as u32,
             out_of_order: count(&self.out_of_order) as u32,
             window_limited: self.limited.map_or(Duration::ZERO, |from| span(now.saturating_sub(from))),
             delivery_rate: 2_500_000,

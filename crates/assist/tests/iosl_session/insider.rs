@@ -4,7 +4,7 @@ use bytes::Bytes;
 use handfast_assist::iosl::end::{End, PathId};
 use handfast_assist::iosl::frame::{Capabilities, Frame, Target, VERSION, emitted, parse};
 use handfast_assist::iosl::ids::{Id, Socket};
-use handfast_assist::iosl::secure::{Channel, Entropy, Keys, MOST_RECORD, Reader, prefixed};
+use handfast_assist::iosl::secure::{Channel, Entropy, Keys, MOST_RECORD, Reader};
 use handfast_assist::iosl::session::Event;
 use handfast_core::{Duration, Instant};
 
@@ -37,7 +37,7 @@ impl Insider {
         let path = server.on_accepted(now, address(CLIENT));
         let peer = keys(SERVER).public();
         let mut channel = Channel::initiator(own, Some(&peer), Entropy::new([seed; 32])).unwrap();
-        let first = prefixed(&channel.write(&emitted(offer)).unwrap());
+        let first = channel.write_prefixed(&emitted(offer)).unwrap();
         server.on_octets(now, path, &channel.pattern().preamble());
         server.on_octets(now, path, &first);
         Self { channel, path, reader: Reader::default() }
@@ -53,7 +53,7 @@ impl Insider {
     }
 
     pub(crate) fn say(&mut self, server: &mut End, now: Instant, frames: &[Frame]) {
-        let record = prefixed(&self.channel.write(&emitted(frames)).unwrap());
+        let record = self.channel.write_prefixed(&emitted(frames)).unwrap();
         server.on_octets(now, self.path, &record);
     }
 

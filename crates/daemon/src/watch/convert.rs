@@ -26,6 +26,7 @@ pub(super) fn sample(socket: &TcpSocket) -> Sample {
         backoff: info.backoff,
         probes: info.probes,
         retransmitted: info.retransmitted,
+        data_segments: info.data_segments,
         out_of_order: info.out_of_order,
         window_limited: info.window_limited,
         delivery_rate: info.delivery_rate,

@@ -135,8 +135,9 @@ fn remedies(report: &Report) -> String {
         return table;
     }
     table
-        + "<p class=\"soft\">Each gap again in the simulator, on a path of the same round trip and rate: what was waited \
-           after the path's return, less what is waited there with the remedy. Medians of five.</p>\n"
+        + "<p class=\"soft\">Each gap and each loss again in the simulator, on a path of the same round trip and rate: what \
+           was waited after the path's return, or for what was lost, less what is waited there with the remedy. Medians \
+           of five.</p>\n"
 }
 
 fn stalls(report: &Report) -> String {

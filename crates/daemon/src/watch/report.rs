@@ -45,6 +45,7 @@ impl Told {
                 "longest_rto_s": stall.longest_rto.as_secs_f64(),
                 "min_rtt_s": stall.path.min_rtt.map(Duration::as_secs_f64),
                 "rate_bps": stall.path.rate.map(|bytes| bytes.saturating_mul(8)),
+                "repeated_permille": stall.path.repeated_permille,
                 "replay": saved,
             }
         })
@@ -67,7 +68,7 @@ pub(super) struct Share {
 pub(super) struct Saving {
     pub(super) stalls: usize,
     pub(super) saved_s: f64,
-    /// Of so much that was waited after the path's return.
+    /// Of so much that was waited after the path's return, or for what was lost.
     pub(super) of_s: f64,
 }
 

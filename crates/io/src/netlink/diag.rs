@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
@@ -45,7 +46,7 @@ impl Diag {
                 states: states.clone(),
                 socket_id,
             };
-            ask(&self.socket, self.number, SockDiagMessage::InetRequest(request))?;
+            ask(&self.socket, self.number, NLM_F_DUMP, SockDiagMessage::InetRequest(request))?;
             loop {
                 let (messages, is_last) = match read::<SockDiagMessage>(&self.socket)? {
                     Brought::Some(messages) => (messages, false),

@@ -1,15 +1,16 @@
-//! What the kernel says of this machine's connections, interfaces and addresses: `sock_diag(7)` and rtnetlink(7).
+//! What the kernel says of this machine's connections, interfaces, addresses and Wi-Fi: `sock_diag(7)`, rtnetlink(7), nl80211.
 #![forbid(unsafe_code)]
 
 mod diag;
 mod links;
 mod tcp_sockets;
 mod udp_sockets;
+mod wireless;
 
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
     NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
@@ -17,14 +18,15 @@ use netlink_sys::{Socket, SocketAddr};
 pub use links::{LinkChange, LinkChanges};
 pub use tcp_sockets::{TcpSocket, TcpSockets};
 pub use udp_sockets::{UdpSocket, UdpSockets};
+pub use wireless::Wireless;
 
 /// The kernel's end.
 const KERNEL: u32 = 0;
 
-/// Asks for all there is of something.
-fn ask<T: NetlinkSerializable>(socket: &Socket, number: u32, request: T) -> io::Result<()> {
+/// Asks for something. `flags`: `NLM_F_DUMP` for all there is of it.
+fn ask<T: NetlinkSerializable>(socket: &Socket, number: u32, flags: u16, request: T) -> io::Result<()> {
     let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    header.flags = NLM_F_REQUEST | flags;
     header.sequence_number = number;
     let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(request));
     message.finalize();

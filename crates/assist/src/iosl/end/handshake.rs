@@ -9,7 +9,7 @@ use super::{End, PathId, Reason, Session, Socket, Target};
 use crate::iosl::frame;
 use crate::iosl::ids::{Id, Refused};
 use crate::iosl::secure::{
-    Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey, prefixed,
+    Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey,
 };
 
 impl End {
@@ -83,8 +83,8 @@ impl End {
     /// A message or record that goes out before those of the session.
     fn push(&mut self, path: PathId, payload: &[u8]) -> Result<(), Broken> {
         let link = self.links.get_mut(&path).ok_or(Broken)?;
-        let message = link.channel.as_mut().ok_or(Broken)?.write(payload)?;
-        link.out.push_back(prefixed(&message));
+        let message = link.channel.as_mut().ok_or(Broken)?.write_prefixed(payload)?;
+        link.out.push_back(message);
         self.ready.insert(path);
         Ok(())
     }

@@ -21,7 +21,7 @@ pub use self::keeping::{MOST_SAVED, Saved};
 use self::link::{Link, Phase};
 use super::frame::{Reason, Target};
 use super::ids::{Id, IdManager, Most, Socket};
-use super::secure::{Allowed, Entropy, Keys, PublicKey, prefixed};
+use super::secure::{Allowed, Entropy, Keys, PublicKey};
 use super::session::{self, Event, Pool, Session};
 
 /// A connection below, as the end numbers them.
@@ -315,12 +315,12 @@ impl End {
         let most = room.saturating_sub(2 + 16).clamp(LEAST_PLAIN, known);
         let Some(frames) = entry.session.poll_transmit(now, epoch, most, &mut self.pool) else { return };
         let link = self.links.get_mut(&path);
-        let record = link.and_then(|link| Some((link.channel.as_mut()?.write(&frames).ok()?, &mut link.out)));
+        let record = link.and_then(|link| Some((link.channel.as_mut()?.write_prefixed(&frames).ok()?, &mut link.out)));
         let Some((record, out)) = record else {
             // After 2^64 records: what was to go out goes out on another path.
             return self.drop_link(now, path);
         };
-        out.push_back(prefixed(&record));
+        out.push_back(record);
         self.settle(now, socket);
     }
 }

@@ -98,6 +98,15 @@ impl End {
         self.with(now, socket, read).unwrap_or(Err(Reason::NoSuchSession))
     }
 
+    /// The program has the first `count` octets of [`End::pieces`].
+    ///
+    /// # Errors
+    /// Why the session is over.
+    pub fn skip(&mut self, now: Instant, socket: Socket, count: usize) -> Result<(), Reason> {
+        let skip = |session: &mut Session, pool: &mut _| session.skip(now, count, pool).map(drop);
+        self.with(now, socket, skip).unwrap_or(Err(Reason::NoSuchSession))
+    }
+
     /// The program writes no more.
     pub fn finish(&mut self, now: Instant, socket: Socket) {
         self.with(now, socket, |session, _| session.finish());

@@ -37,10 +37,7 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
             numbers(out, OPEN, &[*epoch, u64::from(target.port())]);
             octets(out, target.host().as_bytes());
         }
-        Frame::Data { offset, bytes } => {
-            numbers(out, DATA, &[*offset]);
-            octets(out, bytes);
-        }
+        Frame::Data { offset, bytes } => emit_data(*offset, bytes.len(), [&bytes[..]], out),
         Frame::Ack { offset, credit } => numbers(out, ACK, &[*offset, *credit]),
         Frame::Fin { offset } => numbers(out, FIN, &[*offset]),
         Frame::Reset(reason) => numbers(out, RESET, &[reason.number()]),
@@ -64,6 +61,18 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
         Frame::Expire => numbers(out, EXPIRE, &[]),
         Frame::Ping => numbers(out, PING, &[]),
     }
+}
+
+/// A frame Data whose octets are in pieces, `count` in all.
+pub(crate) fn emit_data<'a>(
+    offset: u64,
+    count: usize,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    out: &mut Vec<u8>,
+) {
+    numbers(out, DATA, &[offset]);
+    number(out, count as u64);
+    pieces.into_iter().for_each(|piece| out.extend_from_slice(piece));
 }
 
 fn bits(capabilities: Capabilities) -> u64 {

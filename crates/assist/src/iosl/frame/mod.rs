@@ -13,6 +13,7 @@ pub mod varint;
 use bytes::Bytes;
 use handfast_core::Duration;
 
+pub(crate) use emit::emit_data;
 pub use parse::{Malformed, parse};
 pub use reason::Reason;
 pub use target::Target;

@@ -8,7 +8,7 @@ use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState, TransportState};
 
-use super::records::{MOST_PLAIN, MOST_RECORD};
+use super::records::{MOST_PLAIN, MOST_RECORD, PREFIX};
 use super::{Entropy, Keys, PublicKey};
 
 /// Which handshake it is.
@@ -144,11 +144,29 @@ impl Channel {
     /// # Errors
     /// [`Broken`]: also where it is not this end's turn, or the payload is too long. Nothing can be written after it.
     pub fn write(&mut self, payload: &[u8]) -> Result<Vec<u8>, Broken> {
-        let mut message = vec![0; payload.len() + 96 + 48];
+        self.write_after(0, payload)
+    }
+
+    /// The same as it goes into a stream: with its length before it.
+    ///
+    /// # Errors
+    /// As of [`Channel::write`].
+    pub fn write_prefixed(&mut self, payload: &[u8]) -> Result<Vec<u8>, Broken> {
+        let mut message = self.write_after(PREFIX, payload)?;
+        // Records are at most `MOST_RECORD` long.
+        let len = (message.len() - PREFIX) as u16;
+        message[..PREFIX].copy_from_slice(&len.to_be_bytes());
+        Ok(message)
+    }
+
+    /// With room for so many octets before it.
+    fn write_after(&mut self, before: usize, payload: &[u8]) -> Result<Vec<u8>, Broken> {
+        let mut message = vec![0; before + payload.len() + 96 + 48];
+        let record = &mut message[before..];
         let written = match &mut self.state {
             _ if payload.len() > MOST_PLAIN => None,
-            State::Shaking(state) => state.write_message(payload, &mut message).ok(),
-            State::Open(state) => state.write_message(payload, &mut message).ok(),
+            State::Shaking(state) => state.write_message(payload, record).ok(),
+            State::Open(state) => state.write_message(payload, record).ok(),
             State::Broken => None,
         };
         let Some(len) = written.filter(|&len| len <= MOST_RECORD) else {
@@ -156,7 +174,7 @@ impl Channel {
             return Err(Broken);
         };
         self.advance();
-        message.truncate(len);
+        message.truncate(before + len);
         Ok(message)
     }
 

@@ -19,7 +19,7 @@ mod records;
 pub use channel::{Broken, Channel, Pattern};
 pub use entropy::Entropy;
 pub use keys::{Allowed, Keys, PublicKey};
-pub use records::{MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Reader, TooLong, prefixed};
+pub use records::{MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Reader, Record, TooLong};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,10 @@
 //! Records in the stream of a path: two octets of length before each, as Noise §13 has it.
 
+use std::ops::Deref;
+
+/// The octets of a record's length.
+pub(super) const PREFIX: usize = 2;
+
 /// The longest plaintext of a record.
 pub const MOST_PLAIN: usize = 16_384;
 
@@ -13,13 +18,29 @@ pub const MOST_MESSAGE: usize = 1_024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// A record with its length before it.
-pub fn prefixed(record: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(record.len() + 2);
-    // Records are at most `MOST_RECORD` long.
-    bytes.extend((record.len() as u16).to_be_bytes());
-    bytes.extend_from_slice(record);
-    bytes
+/// A record that has come.
+#[derive(Debug)]
+pub enum Record<'a> {
+    /// In one piece, and still there.
+    Whole(&'a [u8]),
+    /// In several, with its length before it.
+    Pieced(Vec<u8>),
+}
+
+impl Deref for Record<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Whole(record) => record,
+            Self::Pieced(kept) => kept.get(PREFIX..).unwrap_or_default(),
+        }
+    }
+}
+
+fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, TooLong> {
+    let len = usize::from(u16::from_be_bytes(prefix));
+    if len == 0 || len > most { Err(TooLong) } else { Ok(len) }
 }
 
 /// Cuts a stream into records, and keeps a part of one at most.
@@ -33,21 +54,22 @@ impl Reader {
     ///
     /// # Errors
     /// [`TooLong`]: nothing after that makes sense.
-    pub fn next(&mut self, stream: &mut &[u8], most: usize) -> Result<Option<Vec<u8>>, TooLong> {
-        if !self.take(stream, 2) {
+    pub fn next<'a>(&mut self, stream: &mut &'a [u8], most: usize) -> Result<Option<Record<'a>>, TooLong> {
+        if let Some((&before, rest)) = stream.split_first_chunk().filter(|_| self.partial.is_empty())
+            && let Some((record, rest)) = rest.split_at_checked(length(before, most)?)
+        {
+            *stream = rest;
+            return Ok(Some(Record::Whole(record)));
+        }
+        if !self.take(stream, PREFIX) {
             return Ok(None);
         }
-        let len = usize::from(u16::from_be_bytes([self.partial[0], self.partial[1]]));
-        if len == 0 || len > most {
-            return Err(TooLong);
-        }
-        if !self.take(stream, 2 + len) {
+        let len = length([self.partial[0], self.partial[1]], most)?;
+        if !self.take(stream, PREFIX + len) {
             return Ok(None);
         }
         // Between records nothing is kept.
-        let mut record = std::mem::take(&mut self.partial);
-        record.drain(..2);
-        Ok(Some(record))
+        Ok(Some(Record::Pieced(std::mem::take(&mut self.partial))))
     }
 
     /// What it keeps.

@@ -8,7 +8,8 @@ pub(super) const BLOCK: usize = 4_096;
 /// A queue of octets.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    list: VecDeque<Box<[u8]>>,
+    /// Each but the last one is full.
+    list: VecDeque<Vec<u8>>,
     /// Where in the first block the first octet is.
     start: usize,
     len: usize,
@@ -26,39 +27,29 @@ impl Blocks {
 
     pub(super) fn push(&mut self, mut octets: &[u8]) {
         while !octets.is_empty() {
-            let end = self.start + self.len;
-            if end == self.list.len() * BLOCK {
-                self.list.push_back(vec![0; BLOCK].into());
+            if self.start + self.len == self.list.len() * BLOCK {
+                self.list.push_back(Vec::with_capacity(BLOCK));
             }
-            let block = &mut self.list[end / BLOCK][end % BLOCK..];
-            let taken = block.len().min(octets.len());
-            block[..taken].copy_from_slice(&octets[..taken]);
-            self.len += taken;
-            octets = &octets[taken..];
+            let Some(block) = self.list.back_mut() else { return };
+            let (taken, rest) = octets.split_at(octets.len().min(BLOCK - block.len()));
+            block.extend_from_slice(taken);
+            self.len += taken.len();
+            octets = rest;
         }
     }
 
-    /// Up to `most` octets, from the `from`th on.
-    pub(super) fn copy(&self, from: usize, most: usize) -> Vec<u8> {
-        let len = most.min(self.len.saturating_sub(from));
-        let mut octets = Vec::with_capacity(len);
-        while octets.len() < len {
-            let at = self.start + from + octets.len();
-            let block = &self.list[at / BLOCK][at % BLOCK..];
-            octets.extend_from_slice(&block[..block.len().min(len - octets.len())]);
-        }
-        octets
-    }
-
-    /// Up to `most` octets from the first on, in place: a piece for each block.
-    pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
-        let count = most.min(self.len);
-        let end = if count == 0 { 0 } else { self.start + count };
+    /// Up to `most` octets, from the `from`th on, in place: a piece for each block.
+    pub(super) fn pieces(&self, from: usize, most: usize) -> impl Iterator<Item = &[u8]> {
+        let count = most.min(self.len.saturating_sub(from));
+        let start = self.start + from;
+        let end = if count == 0 { start } else { start + count };
         self.list
             .iter()
             .zip((0..).step_by(BLOCK))
-            .filter(move |&(_, at)| at < end)
-            .map(move |(block, at)| &block[self.start.saturating_sub(at)..BLOCK.min(end - at)])
+            .skip(start / BLOCK)
+            .take_while(move |&(_, at)| at < end)
+            .map(move |(block, at)| &block[start.saturating_sub(at)..BLOCK.min(end - at)])
+            .filter(|piece| !piece.is_empty())
     }
 
     /// Forgets the first `count` octets.
@@ -98,12 +89,12 @@ mod tests {
                 prop_assert_eq!(blocks.len(), model.len());
                 prop_assert!(blocks.memory() <= (model.len() + 2 * BLOCK) * usize::from(!model.is_empty()));
                 let whole: Vec<u8> = model.iter().copied().collect();
-                prop_assert_eq!(&blocks.copy(0, usize::MAX), &whole);
-                let pieces: Vec<&[u8]> = blocks.pieces(count).collect();
+                let pieces: Vec<&[u8]> = blocks.pieces(0, count).collect();
                 prop_assert!(pieces.iter().all(|piece| !piece.is_empty()));
                 prop_assert_eq!(&pieces.concat()[..], &whole[..count.min(whole.len())]);
                 let from = count.min(whole.len());
-                prop_assert_eq!(&blocks.copy(from, 100)[..], &whole[from..whole.len().min(from + 100)]);
+                prop_assert_eq!(blocks.pieces(from, 100).collect::<Vec<_>>().concat(), &whole[from..whole.len().min(from + 100)]);
+                prop_assert_eq!(blocks.pieces(0, usize::MAX).collect::<Vec<_>>().concat(), whole);
             }
         }
     }

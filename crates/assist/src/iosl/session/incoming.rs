@@ -112,15 +112,14 @@ impl Incoming {
 
     /// Up to `most` octets that are there to read, in place.
     pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
-        self.ready.pieces(most)
+        self.ready.pieces(0, most)
     }
 
-    pub(super) fn read(&mut self, most: usize, pool: &mut Pool) -> Vec<u8> {
-        let octets = self.ready.copy(0, most);
-        self.ready.forget(octets.len());
+    /// The program has so many of them.
+    pub(super) fn skip(&mut self, count: usize, pool: &mut Pool) {
+        self.ready.forget(count);
         let used = self.credit.max(self.next) - self.consumed();
         self.share.shrink(used, pool);
-        octets
     }
 
     /// The program has read so many octets. `span`: two round trips; `most`: of a window.

@@ -135,12 +135,17 @@ impl Outgoing {
         Ok(is_news)
     }
 
-    /// Octets from `offset` on, that the peer takes.
-    pub(super) fn octets(&mut self, offset: u64, most: usize) -> Vec<u8> {
-        let most = most.min(self.credit.saturating_sub(offset) as usize);
-        let octets = self.kept.copy(offset.saturating_sub(self.acked) as usize, most);
-        self.sent = self.sent.max(offset + octets.len() as u64);
-        octets
+    /// How many octets from `offset` on go out, that the peer takes.
+    pub(super) fn send(&mut self, offset: u64, most: usize) -> usize {
+        let takes = self.credit.min(self.written()).saturating_sub(offset);
+        let count = takes.min(most as u64) as usize;
+        self.sent = self.sent.max(offset + count as u64);
+        count
+    }
+
+    /// Those octets, in place.
+    pub(super) fn pieces(&self, offset: u64, count: usize) -> impl Iterator<Item = &[u8]> {
+        self.kept.pieces(offset.saturating_sub(self.acked) as usize, count)
     }
 
     /// Whether there are some.

@@ -68,34 +68,45 @@ impl Session {
     /// # Errors
     /// Why the session is over.
     pub fn read(&mut self, now: Instant, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
+        let octets = self.pieces(most).collect::<Vec<_>>().concat();
+        let is_end = self.skip(now, octets.len(), pool)?;
+        Ok(match octets.is_empty() {
+            false => Read::Octets(octets),
+            true if is_end => Read::End,
+            true => Read::Nothing,
+        })
+    }
+
+    /// The program has the first `count` octets of [`Session::pieces`]. Whether it has all that comes, which is said once.
+    ///
+    /// # Errors
+    /// Why the session is over.
+    pub fn skip(&mut self, now: Instant, count: usize, pool: &mut Pool) -> Result<bool, Reason> {
         if let Some(reason) = self.unread {
             return Err(reason);
         }
-        let octets = self.incoming.read(most, pool);
+        self.incoming.skip(count, pool);
         if let Some(reason) = self.failed() {
-            if octets.is_empty() && (most > 0 || self.incoming.ready() == 0) {
+            let is_all = self.incoming.ready() == 0;
+            if is_all && count == 0 {
                 return Err(reason);
             }
-            if self.incoming.ready() == 0 {
+            if is_all {
                 self.events.push(Event::Failed(reason));
             }
-            return Ok(Read::Octets(octets));
+            return Ok(false);
         }
-        self.incoming.widen(now, octets.len(), self.paths.span(), self.config.receive_buffer);
+        self.incoming.widen(now, count, self.paths.span(), self.config.receive_buffer);
         self.incoming.grant(self.config.receive_buffer, pool);
-        Ok(match octets.is_empty() {
-            false => {
-                self.taken(now);
-                Read::Octets(octets)
-            }
-            true if self.incoming.has_end() && self.incoming.ready() == 0 => {
-                self.is_end_read = true;
-                self.taken(now);
-                self.changed(now, pool);
-                Read::End
-            }
-            true => Read::Nothing,
-        })
+        let is_end = count == 0 && self.incoming.has_end() && self.incoming.ready() == 0;
+        if is_end {
+            self.is_end_read = true;
+            self.changed(now, pool);
+        }
+        if is_end || count > 0 {
+            self.taken(now);
+        }
+        Ok(is_end)
     }
 
     /// The program has taken something, which is acknowledged from now on where it was not before.

@@ -3,7 +3,7 @@
 use handfast_core::Instant;
 
 use super::{Pool, Session};
-use crate::iosl::frame::{DATA_OVERHEAD, Frame};
+use crate::iosl::frame::{DATA_OVERHEAD, Frame, emit_data};
 use crate::iosl::secure::MOST_PLAIN;
 
 /// Room for whatever is no octet of a program, or datagram: the longest of each.
@@ -92,10 +92,11 @@ impl Session {
         let room = most.saturating_sub(out.len() + DATA_OVERHEAD + CONTROL / 2);
         let before = out.len();
         if room > 0 && self.outgoing.has_octets(path.next) {
-            let bytes = self.outgoing.octets(path.next, room);
             let offset = path.next;
-            path.next += bytes.len() as u64;
-            Frame::Data { offset, bytes: bytes.into() }.emit(out);
+            let count = self.outgoing.send(offset, room);
+            path.next += count as u64;
+            out.reserve_exact(count + DATA_OVERHEAD + CONTROL);
+            emit_data(offset, count, self.outgoing.pieces(offset, count), out);
         }
         if self.outgoing.is_finished() && !path.has_end && path.next >= self.outgoing.written() {
             path.has_end = true;

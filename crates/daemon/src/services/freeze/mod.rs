@@ -6,18 +6,21 @@ mod follower;
 mod repeat;
 mod running;
 mod settings;
+mod source;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command};
 use handfast_bpf::Network;
+use handfast_io::index_of;
+use handfast_io::netlink::Wireless;
 use serde_json::json;
 
 use super::{Configured, Running, Service, Start, Table};
 use crate::process::{ConfigFile, Level, Tool, ask, cgroup_root, parsed, read, say, socket_obstacles};
 use running::Freeze;
-use settings::Settings;
+use settings::{Settings, SignalOf, Source};
 
 /// The registry's entry.
 pub(super) struct FreezeService;
@@ -32,7 +35,7 @@ It reads the table [freeze] of FILE:
     [freeze]
     socket = \"/run/handfastd/freeze.sock\"
     peers = [\"192.0.2.0/24\"]
-    signal = {file = \"/run/signal\"}
+    signal = {interface = \"wlan0\"}
 
 It needs no other end. Connections of this machine to these peers get the congestion control `handfast_cubic`: CUBIC
 that keeps cwnd and ssthresh while they are away. With `interface = \"wlan0\"` what this machine acknowledges to them
@@ -107,6 +110,12 @@ fn tell(event: &str, options: &ArgMatches) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Why an interface does not say how strong its signal is.
+fn silent(interface: &str) -> Option<String> {
+    let error = index_of(interface).and_then(Wireless::open).err()?;
+    Some(format!("signal of {interface}: {error}"))
+}
+
 impl Settings {
     /// The control group whose programs are helped.
     fn cgroup(&self) -> Result<PathBuf, String> {
@@ -141,7 +150,10 @@ impl Configured for Settings {
         };
         let cgroup = self.cgroup();
         let place = cgroup.as_ref().ok().and_then(unreadable);
-        let signal = self.signal.as_ref().and_then(|signal| unreadable(&signal.file));
+        let signal = self.signal.as_ref().and_then(|SignalOf { source, .. }| match source {
+            Source::File(file) => unreadable(file),
+            Source::Interface { name, .. } => silent(name),
+        });
         handfast_bpf::missing()
             .map(str::to_owned)
             .into_iter()

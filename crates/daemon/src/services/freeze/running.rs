@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use tracing::{debug, error, info, warn};
 
 use super::absences::{Absences, Who};
-use super::follower::{Follower, Report};
+use super::follower::Report;
 use super::repeat::{Repeater, Window};
 use super::settings::Settings;
+use super::source::Source;
 use crate::process::{ConfigFile, Context, Failure, Log, log_changes, reread};
 use crate::services::questions::{ACCEPT_AGAIN, Question, Questions};
 use crate::services::{Configured, Running, unobstructed};
@@ -31,6 +32,8 @@ enum Due {
     /// Somebody is away for too long.
     Longest,
     Signal,
+    /// The radio is asked for its signal.
+    Report,
     Questions,
 }
 
@@ -40,7 +43,7 @@ pub(super) struct Freeze {
     sender: Sender,
     receiver: Option<(Receiver, Repeater)>,
     absences: Absences,
-    signal: Option<(Signal, Follower)>,
+    signal: Option<(Signal, Source)>,
     questions: Questions,
     timers: Timers<Due>,
     log: Log,
@@ -58,11 +61,9 @@ impl Freeze {
         let system = |failure: Failure| format!("error: {failure}");
         let signal = match &settings.signal {
             None => None,
-            Some(source) => {
-                let follower = Follower::follow(&source.file, io)
-                    .context(|| source.file.display().to_string())
-                    .map_err(system)?;
-                Some((Signal::new(Settings::radio(), source.noise), follower))
+            Some(of) => {
+                let source = Source::open(&of.source, io).map_err(|error| format!("error: {error}"))?;
+                Some((Signal::new(Settings::radio(), of.noise), source))
             }
         };
         let questions = Questions::listen(&settings.socket, io)
@@ -70,9 +71,10 @@ impl Freeze {
             .map_err(system)?;
         let wrong = |error: String| format!("error: {error}");
         let network = network_cookie().context(|| "network namespace".to_owned()).map_err(system)?;
-        let rto_max_ms = settings.rto_max.as_millis() as u32;
+        let rto_max_ms = milliseconds(settings.rto_max);
         let (cgroup, is_bounded) = (settings.cgroup()?, settings.cgroup.is_some());
-        let sender = Sender::attach(&cgroup, is_bounded, rto_max_ms, network).map_err(wrong)?;
+        let mut sender = Sender::attach(&cgroup, is_bounded, rto_max_ms, network).map_err(wrong)?;
+        sender.set_longest(milliseconds(settings.longest));
         let receiver = settings.interface.as_deref().map(receiving).transpose().map_err(wrong)?;
         let (absences, timers) = (Absences::default(), Timers::default());
         let this = Self { settings, sender, receiver, absences, signal, questions, timers, log, file };
@@ -174,7 +176,8 @@ impl Freeze {
 
     fn renew(&mut self, now: Instant) {
         let away: Vec<_> = self.absences.networks().collect();
-        if let Some(error) = away.iter().find_map(|peers| self.tell(*peers, now).err()) {
+        let told = away.iter().try_for_each(|peers| self.tell(*peers, now));
+        if let Err(error) = told.and_then(|()| if away.is_empty() { Ok(()) } else { self.sender.freeze() }) {
             error!(error, "the kernel does not hear who is away");
         }
         if !away.is_empty() {
@@ -207,10 +210,12 @@ impl Freeze {
         }
     }
 
-    fn read_signal(&mut self) {
-        let reports = self.signal.as_mut().map_or(Ok(Vec::new()), |(_, follower)| follower.read());
-        let reports: Vec<Result<Report, String>> =
-            reports.unwrap_or_else(|error| vec![Err(error.to_string())]);
+    fn read_signal(&mut self, io: &mut EventLoop) {
+        let reports = self.signal.as_mut().map_or_else(Vec::new, |(_, source)| source.read(io));
+        self.on_reports(reports);
+    }
+
+    fn on_reports(&mut self, reports: Vec<Result<Report, String>>) {
         let (mut changes, mut senseless) = (Vec::new(), None);
         for report in reports {
             match (report, &mut self.signal) {
@@ -258,6 +263,10 @@ fn receiving(interface: &str) -> Result<(Receiver, Repeater), String> {
     Ok((receiver, Repeater::open(interface).map_err(wrong)?))
 }
 
+fn milliseconds(span: Duration) -> u32 {
+    u32::try_from(span.as_millis()).unwrap_or(u32::MAX)
+}
+
 /// The first error; each of them was told.
 fn all(answers: impl Iterator<Item = Value>) -> Value {
     let wrong = answers.filter(|answer| answer.get("error").is_some()).collect::<Vec<_>>();
@@ -273,8 +282,8 @@ fn answer(told: Result<(), String>) -> Value {
 
 impl Running for Freeze {
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
-        if self.signal.as_ref().is_some_and(|(_, follower)| follower.id() == id) {
-            self.read_signal();
+        if self.signal.as_ref().is_some_and(|(_, source)| source.id() == id) {
+            self.read_signal(io);
         } else if self.questions.is_listener(id) {
             self.accept(io);
         } else if self.questions.has(id) {
@@ -295,6 +304,7 @@ impl Running for Freeze {
     fn deadline(&mut self) -> Option<Instant> {
         self.timers.set(Due::Longest, self.absences.deadline());
         self.timers.set(Due::Signal, self.signal.as_ref().and_then(|(signal, _)| signal.deadline()));
+        self.timers.set(Due::Report, self.signal.as_ref().and_then(|(_, source)| source.deadline()));
         self.timers.next()
     }
 
@@ -307,6 +317,10 @@ impl Running for Freeze {
                 Due::Signal => {
                     let change = self.signal.as_mut().and_then(|(signal, _)| signal.on_timer(now));
                     self.on_change(change);
+                }
+                Due::Report => {
+                    let reports = self.signal.as_mut().map_or_else(Vec::new, |(_, source)| source.on_timer(io));
+                    self.on_reports(reports);
                 }
                 Due::Questions => self.accept(io),
             }
@@ -322,6 +336,7 @@ impl Running for Freeze {
         }
         new = Settings { peers: new.peers, longest: new.longest, ..old };
         log_changes(&self.settings.plan(), &new.plan());
+        self.sender.set_longest(milliseconds(new.longest));
         let old = std::mem::replace(&mut self.settings, new);
         let gone = self.drop_peers(&old.peers);
         let come = self.settings.peers.difference(&old.peers).try_for_each(|peers| self.add_peers(*peers));

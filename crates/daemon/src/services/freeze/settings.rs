@@ -24,12 +24,18 @@ const LEAST_RTO_MAX: Duration = Duration::from_secs(1);
 const MOST_RTO_MAX: Duration = Duration::from_secs(120);
 /// What 20 MHz of Wi-Fi hear where nobody sends: thermal noise of -101 dBm and a noise figure of 6 dB.
 const NOISE: Dbm = Dbm(-95_000);
+/// Equation (3) looks back by as much at least (docs/explanation/deviations.md).
+const EVERY: Duration = Duration::from_millis(20);
 
 table! {
     /// Where the signal comes from.
     SignalTable {
-        /// A file that grows by a line a report: its power in dBm, or `gone`. Required.
+        /// A file that grows by a line a report: its power in dBm, or `gone`. This or `interface` is required.
         file: String,
+        /// A client's Wi-Fi interface, whose kernel is asked.
+        interface: String,
+        /// How often it is asked. Default: "20ms".
+        every: TimeSpan,
         /// What the radio hears where nobody sends. Default: "-95dBm".
         noise: String,
     }
@@ -57,10 +63,17 @@ table! {
     }
 }
 
+/// What says how strong the signal is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    File(PathBuf),
+    Interface { name: String, every: Duration },
+}
+
 /// What is known of the radio.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
-    pub(super) file: PathBuf,
+pub(super) struct SignalOf {
+    pub(super) source: Source,
     pub(super) noise: Dbm,
 }
 
@@ -73,7 +86,7 @@ pub(super) struct Settings {
     pub(super) rto_max: Duration,
     pub(super) longest: Duration,
     pub(super) interface: Option<String>,
-    pub(super) signal: Option<Source>,
+    pub(super) signal: Option<SignalOf>,
     pub(super) log: Level,
 }
 
@@ -120,8 +133,11 @@ impl Settings {
             format!("has them send nothing by {interface} meanwhile, by windows of zero\n")
         });
         let signal = match &self.signal {
-            Some(Source { file, noise }) => {
+            Some(SignalOf { source: Source::File(file), noise }) => {
                 format!("follows the signal in {}, over a noise of {noise}\n", file.display())
+            }
+            Some(SignalOf { source: Source::Interface { name, every }, noise }) => {
+                format!("asks {name} for its signal every {every}, over a noise of {noise}\n")
             }
             None => String::new(),
         };
@@ -164,16 +180,31 @@ fn rto_max(given: &Located<TimeSpan>) -> Checked<Duration> {
     Err(Problem::at(given.span.clone(), title))
 }
 
-fn source(table: Located<SignalTable>) -> Checked<Source> {
-    let file = table.value.file.ok_or_else(|| missing_key(table.span, "file"))?;
-    let noise = match table.value.noise {
+fn source(table: Located<SignalTable>) -> Checked<SignalOf> {
+    let SignalTable { file, interface, every, noise } = table.value;
+    let noise = match noise {
         None => NOISE,
         Some(text) => follower::power(&text.value).ok_or_else(|| {
             let title = format!("`{}` is no power", text.value.escape_debug());
             Problem::at(text.span.clone(), title).expected("expected such as \"-95dBm\"")
         })?,
     };
-    Ok(Source { file: file.value.into(), noise })
+    let every_span = every.as_ref().map(|every| every.span.clone());
+    let every = every.as_ref().map_or(Ok(EVERY), |every| positive(every, "every"))?;
+    let wrong = |span, title: &str| Err(Problem::at(span, title.to_owned()));
+    let source = match (file, interface) {
+        (Some(_), Some(interface)) => return wrong(interface.span, "a signal has one source, `file` or `interface`"),
+        (None, None) => {
+            let help = "or the Wi-Fi interface whose kernel is asked: interface = \"wlan0\"";
+            return Err(missing_key(table.span, "file").help(help));
+        }
+        (Some(file), None) => match every_span {
+            Some(span) => return wrong(span, "a file is read whenever it changes: `every` goes with `interface`"),
+            None => Source::File(file.value.into()),
+        },
+        (None, Some(interface)) => Source::Interface { name: interface.value, every },
+    };
+    Ok(SignalOf { source, noise })
 }
 
 #[cfg(test)]
@@ -208,6 +239,19 @@ signal = {file = "/run/signal", noise = "-90dBm"}
     }
 
     #[test]
+    fn a_signal_may_be_an_interfaces_own() {
+        let asked = |more: &str| BASE.replace("file = \"/run/signal\"", &format!("interface = \"wlan0\"{more}"));
+        let settings = Settings::parse(&asked(""), "x").unwrap();
+        let Source::Interface { name, every } = settings.signal.as_ref().unwrap().source.clone() else {
+            panic!("an interface")
+        };
+        assert_eq!((name.as_str(), every), ("wlan0", EVERY));
+        assert!(settings.describe().contains("asks wlan0 for its signal every 20ms, over a noise of -90dBm"));
+        let slower = Settings::parse(&asked(", every = \"100ms\""), "x").unwrap();
+        assert!(slower.describe().contains("every 100ms"));
+    }
+
+    #[test]
     fn a_network_means_the_peers_that_are_in_it() {
         let text = BASE.replace("\"2001:db8::1\"", "\"192.0.2.9\", \"2001:db8::1\"");
         let settings = Settings::parse(&text, "x").unwrap();
@@ -234,6 +278,9 @@ signal = {file = "/run/signal", noise = "-90dBm"}
             ("[\"192.0.2.0/24\", \"2001:db8::1\"]", "[]", "1 to 512"),
             ("-90dBm", "-90dB", "is no power"),
             ("file = \"/run/signal\", ", "", "file"),
+            ("file = \"/run/signal\", ", "file = \"/s\", interface = \"w\", ", "one source"),
+            ("file = \"/run/signal\", ", "file = \"/s\", every = \"1s\", ", "goes with `interface`"),
+            ("file = \"/run/signal\", ", "interface = \"w\", every = \"0s\", ", "is zero"),
             ("signal", "rto_max = \"200ms\"\nsignal", "takes 1s to"),
             ("signal", "longest = \"0s\"\nsignal", "is zero"),
             ("peers", "peer", "did you mean"),

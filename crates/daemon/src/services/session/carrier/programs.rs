@@ -175,7 +175,7 @@ impl Carrier {
             }
             match plug.write_vectored(&pieces) {
                 // What it has is read; where the session is over its event says it.
-                Ok(written) => drop(end.read(Clock::SYSTEM.now(), socket, written)),
+                Ok(written) => drop(end.skip(Clock::SYSTEM.now(), socket, written)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
