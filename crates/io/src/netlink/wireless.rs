@@ -41,7 +41,9 @@ impl Wireless {
         associations.set_non_blocking(true)?;
         let mut this = Self { asking, associations, family, interface, number: 0 };
         this.signal().map_err(|error| match error.raw_os_error() {
-            Some(libc::EOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, "it is no interface of Wi-Fi"),
+            Some(libc::EOPNOTSUPP) => {
+                io::Error::new(io::ErrorKind::Unsupported, "it is no interface of Wi-Fi")
+            }
             _ => error,
         })?;
         Ok(this)
@@ -110,7 +112,8 @@ fn family(socket: &Socket) -> io::Result<(u16, u32)> {
     let nlas = vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())];
     let request = GenlMessage::from_payload(GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas });
     let lacking = || {
-        let reason = "this kernel has no Wi-Fi (nl80211): load the interface's driver, or write the signal to a file";
+        let reason =
+            "this kernel has no Wi-Fi (nl80211): load the interface's driver, or write the signal to a file";
         io::Error::new(io::ErrorKind::Unsupported, reason)
     };
     ask(socket, 0, 0, request)?;
@@ -174,7 +177,10 @@ mod tests {
     #[test]
     fn the_last_frame_counts_and_an_average_without_it() {
         let average = Nl80211StationInfo::SignalAvg(-70);
-        assert_eq!(power(&answer(vec![average.clone(), Nl80211StationInfo::Signal(-61)])), Some(Dbm(-61_000)));
+        assert_eq!(
+            power(&answer(vec![average.clone(), Nl80211StationInfo::Signal(-61)])),
+            Some(Dbm(-61_000))
+        );
         assert_eq!(power(&answer(vec![average])), Some(Dbm(-70_000)));
         assert_eq!(power(&answer(vec![Nl80211StationInfo::InactiveTime(4)])), None);
     }

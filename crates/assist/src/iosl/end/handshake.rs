@@ -8,9 +8,7 @@ use super::link::Phase;
 use super::{End, PathId, Reason, Session, Socket, Target};
 use crate::iosl::frame;
 use crate::iosl::ids::{Id, Refused};
-use crate::iosl::secure::{
-    Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey,
-};
+use crate::iosl::secure::{Broken, Channel, MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Pattern, PublicKey};
 
 impl End {
     /// Octets have come on a path.

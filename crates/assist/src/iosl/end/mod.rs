@@ -315,7 +315,8 @@ impl End {
         let most = room.saturating_sub(2 + 16).clamp(LEAST_PLAIN, known);
         let Some(frames) = entry.session.poll_transmit(now, epoch, most, &mut self.pool) else { return };
         let link = self.links.get_mut(&path);
-        let record = link.and_then(|link| Some((link.channel.as_mut()?.write_prefixed(&frames).ok()?, &mut link.out)));
+        let record =
+            link.and_then(|link| Some((link.channel.as_mut()?.write_prefixed(&frames).ok()?, &mut link.out)));
         let Some((record, out)) = record else {
             // After 2^64 records: what was to go out goes out on another path.
             return self.drop_link(now, path);

@@ -319,7 +319,8 @@ impl Running for Freeze {
                     self.on_change(change);
                 }
                 Due::Report => {
-                    let reports = self.signal.as_mut().map_or_else(Vec::new, |(_, source)| source.on_timer(io));
+                    let reports =
+                        self.signal.as_mut().map_or_else(Vec::new, |(_, source)| source.on_timer(io));
                     self.on_reports(reports);
                 }
                 Due::Questions => self.accept(io),

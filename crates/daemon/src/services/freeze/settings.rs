@@ -193,13 +193,17 @@ fn source(table: Located<SignalTable>) -> Checked<SignalOf> {
     let every = every.as_ref().map_or(Ok(EVERY), |every| positive(every, "every"))?;
     let wrong = |span, title: &str| Err(Problem::at(span, title.to_owned()));
     let source = match (file, interface) {
-        (Some(_), Some(interface)) => return wrong(interface.span, "a signal has one source, `file` or `interface`"),
+        (Some(_), Some(interface)) => {
+            return wrong(interface.span, "a signal has one source, `file` or `interface`");
+        }
         (None, None) => {
             let help = "or the Wi-Fi interface whose kernel is asked: interface = \"wlan0\"";
             return Err(missing_key(table.span, "file").help(help));
         }
         (Some(file), None) => match every_span {
-            Some(span) => return wrong(span, "a file is read whenever it changes: `every` goes with `interface`"),
+            Some(span) => {
+                return wrong(span, "a file is read whenever it changes: `every` goes with `interface`");
+            }
             None => Source::File(file.value.into()),
         },
         (None, Some(interface)) => Source::Interface { name: interface.value, every },
@@ -240,7 +244,8 @@ signal = {file = "/run/signal", noise = "-90dBm"}
 
     #[test]
     fn a_signal_may_be_an_interfaces_own() {
-        let asked = |more: &str| BASE.replace("file = \"/run/signal\"", &format!("interface = \"wlan0\"{more}"));
+        let asked =
+            |more: &str| BASE.replace("file = \"/run/signal\"", &format!("interface = \"wlan0\"{more}"));
         let settings = Settings::parse(&asked(""), "x").unwrap();
         let Source::Interface { name, every } = settings.signal.as_ref().unwrap().source.clone() else {
             panic!("an interface")

@@ -4,7 +4,7 @@ use handfast_core::Duration;
 use handfast_scenario::Scenario;
 use handfast_watch::{Cause, Direction, Stall};
 
-use super::{AS_IT_IS, REMEDIES, Remedy, Replay, delay, median, path, set};
+use super::{AS_IT_IS, Against, REMEDIES, Remedy, Replay, delay, median, path, set};
 
 /// The gap's beginning in `gap.toml`: bulk data before, so that the window is where it was.
 const BEFORE_S: u64 = 8;
@@ -19,7 +19,11 @@ pub(super) fn replay(stall: &Stall) -> Option<Replay> {
     let gone = gone(stall)?;
     let scenario = Scenario::parse(SCENARIO, "gap.toml", &values(stall, gone)).ok()?;
     let as_it_is = after(&scenario, AS_IT_IS)?;
-    let applies = |remedy: &&Remedy| !remedy.at_sender || stall.direction == Direction::Sending;
+    let applies = |remedy: &&Remedy| match remedy.against {
+        Against::Gap => true,
+        Against::GapAtSender => stall.direction == Direction::Sending,
+        Against::Loss => false,
+    };
     let with = REMEDIES.iter().filter(applies);
     let with =
         with.filter_map(|&remedy| after(&scenario, remedy.scheme).map(|after| (remedy, after))).collect();
@@ -82,7 +86,8 @@ mod tests {
     fn any_path_can_be_replayed() {
         for (rtt, rate, gap) in [(0, 1, 1), (1, u64::MAX, 250), (900, 100, 5000), (30, 3_000_000, 1500)] {
             let mut one = stall(Direction::Sending, Cause::PathGone, gap);
-            one.path = Path { min_rtt: Some(Duration::from_millis(rtt)), rate: Some(rate), ..Path::default() };
+            one.path =
+                Path { min_rtt: Some(Duration::from_millis(rtt)), rate: Some(rate), ..Path::default() };
             let values = values(&one, Duration::from_millis(gap));
             let scenario = Scenario::parse(SCENARIO, "gap.toml", &values);
             let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.message));

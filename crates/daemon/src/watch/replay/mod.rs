@@ -22,21 +22,32 @@ const SHORT_PATHS: Duration = Duration::from_micros(1_100);
 /// The first scheme of each scenario: as the machine is now.
 const AS_IT_IS: &str = "as-it-is";
 
+/// What a remedy helps against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Against {
+    /// A path that was gone.
+    Gap,
+    /// The same, where this machine sends.
+    GapAtSender,
+    /// A loss, where this machine sends.
+    Loss,
+}
+
 /// What can be done about a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remedy {
     /// In the scenario.
     pub(super) scheme: &'static str,
     pub(super) text: &'static str,
-    /// Only where this machine sends.
-    at_sender: bool,
+    against: Against,
 }
 
-pub(super) const REMEDIES: [Remedy; 4] = [
-    Remedy { scheme: "rto-max", text: "sender's timer at most 1 s", at_sender: false },
-    Remedy { scheme: "sdn", text: "network holds and releases", at_sender: false },
-    Remedy { scheme: "iosl", text: "sender freezes and restores", at_sender: true },
-    Remedy { scheme: "sdtp", text: "nodes repair within the path", at_sender: true },
+pub(super) const REMEDIES: [Remedy; 5] = [
+    Remedy { scheme: "rto-max", text: "sender's timer at most 1 s", against: Against::Gap },
+    Remedy { scheme: "sdn", text: "network holds and releases", against: Against::Gap },
+    Remedy { scheme: "iosl", text: "sender freezes and restores", against: Against::GapAtSender },
+    Remedy { scheme: "link-arq", text: "the lossy link repeats", against: Against::Loss },
+    Remedy { scheme: "sdtp", text: "nodes repair within the path", against: Against::Loss },
 ];
 
 /// What a replay found, in seconds: what was waited after the path's return, or for what was lost.
@@ -64,11 +75,7 @@ pub(super) fn replay(stall: &Stall) -> Option<Replay> {
 }
 
 /// Of one figure of five runs the median; [`None`]: a run cannot be made, or one does not have it.
-fn median(
-    scenario: &Scenario,
-    scheme: &str,
-    figure: impl Fn(&RunResult) -> Option<f64>,
-) -> Option<f64> {
+fn median(scenario: &Scenario, scheme: &str, figure: impl Fn(&RunResult) -> Option<f64>) -> Option<f64> {
     let scheme = scenario.scheme(scheme).ok()?;
     let mut found = Vec::new();
     for seed in SEEDS {
