@@ -98,6 +98,15 @@ impl End {
         self.with(now, socket, read).unwrap_or(Err(Reason::NoSuchSession))
     }
 
+    /// The same for who has them from [`End::pieces`]: how many it is; [`None`]: there will be none any more.
+    ///
+    /// # Errors
+    /// Why the session is over.
+    pub fn skip(&mut self, now: Instant, socket: Socket, most: usize) -> Result<Option<usize>, Reason> {
+        let skip = |session: &mut Session, pool: &mut _| session.skip(now, most, pool);
+        self.with(now, socket, skip).unwrap_or(Err(Reason::NoSuchSession))
+    }
+
     /// The program writes no more.
     pub fn finish(&mut self, now: Instant, socket: Socket) {
         self.with(now, socket, |session, _| session.finish());

@@ -115,12 +115,13 @@ impl Incoming {
         self.ready.pieces(most)
     }
 
-    pub(super) fn read(&mut self, most: usize, pool: &mut Pool) -> Vec<u8> {
-        let octets = self.ready.copy(0, most);
-        self.ready.forget(octets.len());
+    /// Forgets up to `most` of them: how many.
+    pub(super) fn skip(&mut self, most: usize, pool: &mut Pool) -> usize {
+        let count = most.min(self.ready.len());
+        self.ready.forget(count);
         let used = self.credit.max(self.next) - self.consumed();
         self.share.shrink(used, pool);
-        octets
+        count
     }
 
     /// The program has read so many octets. `span`: two round trips; `most`: of a window.
