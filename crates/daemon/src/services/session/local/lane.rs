@@ -16,13 +16,18 @@ pub(super) struct Broken {
 /// One direction.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    pub(super) waiting: Vec<u8>,
+    waiting: Vec<u8>,
     sent: usize,
     pub(super) has_ended: bool,
     pub(super) is_told: bool,
 }
 
 impl Lane {
+    /// One that begins with these octets.
+    pub(super) fn with(waiting: Vec<u8>) -> Self {
+        Self { waiting, ..Self::default() }
+    }
+
     /// Moves what there is; whether there may be more.
     pub(super) fn pump(&mut self, from: &mut Plug, to: &mut Plug, chunk: &mut [u8]) -> Result<bool, Broken> {
         for _ in 0..MOST_TURNS {

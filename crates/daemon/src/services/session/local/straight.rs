@@ -1,7 +1,6 @@
 //! Connections that go straight to their targets, since there is no peer: octets from one socket to another.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use handfast_assist::iosl::frame::Target;
@@ -199,7 +198,7 @@ impl Straight {
         };
         self.owners.insert(own, number);
         self.has_changed = true;
-        let lanes = [rest, dialect.granted()].map(|waiting| Lane { waiting, ..Lane::default() });
+        let lanes = [rest, dialect.granted()].map(Lane::with);
         self.pump(io, number, Open { name, plugs: [plug, Plug::Tcp(target)], ids: [own, id], lanes });
     }
 

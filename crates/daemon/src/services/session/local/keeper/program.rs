@@ -58,8 +58,11 @@ fn name_of(command: &Command) -> String {
 fn connect(end: &str, target: &Target) -> ExitCode {
     for _ in 0..TRIES {
         match Pipes::by_end(end, target) {
-            Ok(Some(pipes)) if pipes.wait_and_say(target) => return ExitCode::SUCCESS,
-            Ok(_) => break,
+            Ok(Some(pipes)) => {
+                let is_well = pipes.wait_and_say(target);
+                return if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            }
+            Ok(None) => break,
             // An end is gone that has not answered yet: another one follows.
             Err(_) => sleep(AGAIN_AFTER),
         }
