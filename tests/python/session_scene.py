@@ -92,8 +92,11 @@ class Scene:
         pid = process.pid
         with suppress(FileNotFoundError, ProcessLookupError):
             own = Path(f"/proc/{pid}/cmdline").read_bytes()
-            children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-            return [child for child in children if own and Path(f"/proc/{child}/cmdline").read_bytes() == own]
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+            # Before it has begun a program is as who starts it.
+            has_program = any(line not in {own, b""} for line in lines.values())
+            return [child for child, line in lines.items() if has_program and line == own]
         return []
 
     def leave(self) -> None:

@@ -145,7 +145,7 @@ fn an_end_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let (came, is_success, errors) = client.join().unwrap();
     assert!(is_success, "{errors}");
     assert_eq!((came.len(), first_difference(&came, &sent)), (sent.len(), None), "{kills} kills");
-    assert!(kills >= 20, "{kills}");
+    assert!(kills >= 10, "{kills}");
     assert_eq!(led.load(Ordering::SeqCst), 1, "the target sees one connection");
 }
 
@@ -175,8 +175,13 @@ fn end_of(run: u32) -> Option<Pid> {
     let line = |pid: &str| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let own = line(&run.to_string());
     let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children")).ok()?;
-    let is_end = |pid: &&str| !own.is_empty() && line(pid) == own;
-    children.split_whitespace().find(is_end)?.parse().ok().map(Pid::from_raw)
+    let children: Vec<_> = children.split_whitespace().map(|pid| (pid, line(pid))).collect();
+    let (end, _) = children.iter().find(|(_, line)| !own.is_empty() && *line == own)?;
+    // Before it has begun a program is as who starts it.
+    let is_other = |line: &[u8]| !line.is_empty() && line != own;
+    let has_begun =
+        !own.windows(5).any(|part| part == b"\0run\0") || children.iter().any(|(_, line)| is_other(line));
+    has_begun.then(|| end.parse().ok().map(Pid::from_raw))?
 }
 
 /// Connects its input and output to an address that nobody has (RFC 5737), and knows of no proxy.
@@ -254,14 +259,14 @@ fn roughly(how: How, signal: Signal, len: usize, whom: [bool; 2]) -> u32 {
 #[test]
 fn the_end_beside_a_program_is_killed_again_and_again() {
     if keeps_octets() {
-        assert!(roughly(How::Run, Signal::SIGKILL, 25_000_000, [true, false]) >= 20);
+        assert!(roughly(How::Run, Signal::SIGKILL, 25_000_000, [true, false]) >= 10);
     }
 }
 
 #[test]
 fn both_ends_are_killed_again_and_again() {
     if keeps_octets() {
-        assert!(roughly(How::Run, Signal::SIGKILL, 25_000_000, [true, true]) >= 40);
+        assert!(roughly(How::Run, Signal::SIGKILL, 25_000_000, [true, true]) >= 20);
     }
 }
 
@@ -277,14 +282,14 @@ fn another_end_takes_the_place_of_one_that_is_told_to_end() {
 #[test]
 fn the_end_of_connect_is_killed_again_and_again() {
     if keeps_octets() {
-        assert!(roughly(How::Connect, Signal::SIGKILL, 12_000_000, [true, false]) >= 10);
+        assert!(roughly(How::Connect, Signal::SIGKILL, 12_000_000, [true, false]) >= 5);
     }
 }
 
 #[test]
 fn the_end_of_a_program_that_is_asked_for_its_connections_is_killed_again_and_again() {
     if keeps_octets() {
-        assert!(roughly(How::All, Signal::SIGKILL, 12_000_000, [true, false]) >= 10);
+        assert!(roughly(How::All, Signal::SIGKILL, 12_000_000, [true, false]) >= 5);
     }
 }
 
@@ -338,7 +343,7 @@ fn calls_of_connect_are_answered_whoever_is_killed() {
     assert!(is_success && errors.is_empty(), "{errors}");
     let (done, wrong) = said.trim().split_once(' ').unwrap();
     assert_eq!(wrong, "[]", "{said}");
-    assert!(done.parse::<u32>().unwrap() >= 10 && kills >= 20, "{done} {kills}");
+    assert!(done.parse::<u32>().unwrap() >= 10 && kills >= 10, "{done} {kills}");
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use handfast_io::disconnect;
+
 use super::*;
 
 #[test]
