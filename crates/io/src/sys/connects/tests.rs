@@ -1,6 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use super::*;
 
