@@ -21,9 +21,8 @@ impl Starter {
     /// # Errors
     /// What fork(2) and execve(2) say.
     pub fn start(self, command: Command) -> io::Result<Child> {
-        let gone = |_| io::Error::other("the thread that starts the program is gone");
-        self.to.send(command).map_err(|_| gone(()))?;
-        self.started.recv().map_err(|_| gone(()))?
+        self.to.send(command).map_err(|_| gone())?;
+        self.started.recv().map_err(|_| gone())?
     }
 }
 
@@ -39,7 +38,7 @@ impl Connects {
             Ok((command.spawn()?, connects))
         };
         let started = thread::scope(|scope| scope.spawn(start).join());
-        started.unwrap_or_else(|_| Err(io::Error::other("the thread that starts the program is gone")))
+        started.unwrap_or_else(|_| Err(gone()))
     }
 
     /// The same for a program that is started later.
@@ -56,7 +55,7 @@ impl Connects {
                 let _ = report.send(command.spawn());
             }
         })?;
-        let connects = ready.recv().map_err(io::Error::other)??;
+        let connects = ready.recv().map_err(|_| gone())??;
         Ok((Starter { to, started }, connects))
     }
 
@@ -64,4 +63,8 @@ impl Connects {
     fn of_thread() -> io::Result<Self> {
         Ok(Self { listener: filter()?, channel: None })
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts the program is gone")
 }

@@ -258,17 +258,17 @@ pub(super) fn kept_listener(
     name: &str,
     at: SocketAddr,
 ) -> io::Result<TcpListener> {
-    let listener = match store {
-        None => TcpListener::bind(at)?,
-        Some(store) => match store.store.take(name) {
-            Some(found) => found.into(),
-            None => {
-                let made = TcpListener::bind(at)?;
-                store.keep(name, &made)?;
-                made
-            }
-        },
+    let (found, keeper) = match store {
+        Some(store) => (store.store.take(name), Some(store)),
+        None => (None, None),
     };
+    let listener = match found {
+        Some(found) => found.into(),
+        None => TcpListener::bind(at)?,
+    };
+    if let Some(store) = keeper {
+        store.keep(name, &listener)?;
+    }
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -40,21 +40,18 @@ impl Gate {
         let wrong = |error: io::Error| format!("error: --cgroup: {error}");
         let four = listen(FOUR, Ipv4Addr::LOCALHOST.into(), store.as_deref_mut(), io).map_err(wrong)?;
         let six = listen(SIX, Ipv6Addr::LOCALHOST.into(), store.as_deref_mut(), io).ok();
-        let sockets = match store.as_deref_mut().and_then(attached) {
-            Some(sockets) => sockets,
-            None => {
-                let at = |listener: &(SourceId, TcpListener)| listener.1.local_addr();
-                let six_at = six.as_ref().map(at).transpose().map_err(wrong)?;
-                let is_strict = policy == Policy::Require;
-                let (four_at, network) = (at(&four).map_err(wrong)?, network_cookie().map_err(wrong)?);
-                let sockets = Sockets::attach(group, four_at, six_at, is_strict, network);
-                let sockets = sockets.map_err(|error| format!("error: --cgroup: {error}"))?;
-                if let Some(store) = store {
-                    keep(&sockets, store).map_err(wrong)?;
-                }
-                sockets
-            }
-        };
+        if let Some(sockets) = store.as_deref_mut().and_then(attached) {
+            return Ok(Self { sockets, listeners: [four].into_iter().chain(six).collect() });
+        }
+        let at = |listener: &(SourceId, TcpListener)| listener.1.local_addr();
+        let six_at = six.as_ref().map(at).transpose().map_err(wrong)?;
+        let is_strict = policy == Policy::Require;
+        let (four_at, network) = (at(&four).map_err(wrong)?, network_cookie().map_err(wrong)?);
+        let sockets = Sockets::attach(group, four_at, six_at, is_strict, network);
+        let sockets = sockets.map_err(|error| format!("error: --cgroup: {error}"))?;
+        if let Some(store) = store {
+            keep(&sockets, store).map_err(wrong)?;
+        }
         Ok(Self { sockets, listeners: [four].into_iter().chain(six).collect() })
     }
 
