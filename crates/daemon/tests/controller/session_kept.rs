@@ -218,13 +218,13 @@ impl How {
     }
 }
 
-fn and_nobody_s(config: String) -> String {
+fn and_nobody_s(config: &str) -> String {
     config.replace("\"echo.example\"", "\"echo.example\", \"192.0.2.7\"")
 }
 
 /// Has a client send so much while its end, and that before the server, get signals in turn: how many.
 fn roughly(how: How, signal: Signal, len: usize, whom: [bool; 2]) -> u32 {
-    let (_folder, (port, led), config, home) = Scene::prepared(and_nobody_s);
+    let (_folder, (port, led), config, home) = Scene::prepared(|config| and_nobody_s(&config));
     let mut keeper = Keeper::start(config);
     let address = keeper.kill();
     let sent = octets(len);
@@ -278,7 +278,7 @@ fn another_end_takes_the_place_of_one_that_is_told_to_end() {
     }
 }
 
-/// What ssh has as its ProxyCommand.
+/// What ssh has as its `ProxyCommand`.
 #[test]
 fn the_end_of_connect_is_killed_again_and_again() {
     if keeps_octets() {
@@ -321,7 +321,7 @@ fn calls_of_connect_are_answered_whoever_is_killed() {
     if !keeps_octets() {
         return;
     }
-    let (_folder, (port, _), config, home) = Scene::prepared(and_nobody_s);
+    let (_folder, (port, _), config, home) = Scene::prepared(|config| and_nobody_s(&config));
     let mut keeper = Keeper::start(config);
     let peer = keeper.kill().to_string();
     let port = port.to_string();

@@ -258,15 +258,14 @@ pub(super) fn kept_listener(
     name: &str,
     at: SocketAddr,
 ) -> io::Result<TcpListener> {
-    let (found, keeper) = match store {
-        Some(store) => (store.store.take(name), Some(store)),
+    let (found, store) = match store {
+        Some(store) => (store.store.take(name).map(TcpListener::from), Some(store)),
         None => (None, None),
     };
-    let listener = match found {
-        Some(found) => found.into(),
-        None => TcpListener::bind(at)?,
-    };
-    if let Some(store) = keeper {
+    let is_new = found.is_none();
+    let listener = found.map_or_else(|| TcpListener::bind(at), Ok)?;
+    // One that is kept stays so at all times.
+    if let Some(store) = store.filter(|_| is_new) {
         store.keep(name, &listener)?;
     }
     listener.set_nonblocking(true)?;
