@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,6 +29,8 @@ RATE = "160mbit"
 """Of the server's wire: so a transfer takes as long as several changes of address."""
 PART = 100_000
 DATA = random.Random(31).randbytes(100_000_000)
+CAME_FROM: set[str] = set()
+"""Addresses from which pages were asked for: the server's own one where a session leads to them."""
 
 SERVE = """
 [session]
@@ -84,6 +86,18 @@ class Scene:
         with self.start(command) as process:
             said, errors = process.communicate(timeout=60)
         return process.returncode, said, errors
+
+    def ends(self, process: subprocess.Popen[str]) -> list[int]:
+        """The ends beside a command of `handfastd session` that runs: its children that are as it is."""
+        pid = process.pid
+        with suppress(FileNotFoundError, ProcessLookupError):
+            own = Path(f"/proc/{pid}/cmdline").read_bytes()
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+            # Before it has begun a program is as who starts it.
+            has_program = any(line not in {own, b""} for line in lines.values())
+            return [child for child, line in lines.items() if has_program and line == own]
+        return []
 
     def leave(self) -> None:
         """The client has no address any more."""
@@ -145,6 +159,7 @@ class _Pages(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        CAME_FROM.add(self.client_address[0])
         body = DATA[:PART] if self.path == "/part" else DATA
         times = int(self.path.removeprefix("/times/")) if self.path.startswith("/times/") else 1
         self.send_response(200)

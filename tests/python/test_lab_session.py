@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from pyroute2 import IPRoute
 
 from conftest import mine, real
 from handfast.lab import controller, processes
@@ -132,6 +136,74 @@ def test_where_there_is_no_peer_a_program_goes_straight_at_once(made: Scene, tmp
     assert float(took) < 1
     code, _, said = made.run(made.session("run", "--peer", PEER, "--", *curl))
     assert code != 0, "it has to have the peer that was named"
+
+
+def _ends_of_connects() -> list[int]:
+    """The ends beside commands `session connect`: processes with the arguments of their parents."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        # Processes end at any time.
+        with suppress(OSError):
+            own = (place / "cmdline").read_bytes()
+            parent = re.search(r"^PPid:\s*(\d+)", (place / "status").read_text(), re.MULTILINE)
+            if parent and b"session\0connect\0" in own and Path(f"/proc/{parent[1]}/cmdline").read_bytes() == own:
+                found.append(int(place.name))
+    return found
+
+
+@needs("ssh")
+@needs("sshd")
+def test_an_ssh_session_goes_on_while_the_end_of_its_proxy_command_is_killed(made: Scene, tmp_path: Path) -> None:
+    sent, back = tmp_path / "sent", tmp_path / "back"
+    sent.write_bytes(DATA[:40_000_000])
+    made.daemon.start()
+    made.daemon.until(lambda status: status["ok"])
+    with sshd(made.server, SERVER, tmp_path) as ssh:
+        proxy = " ".join(made.session("connect", "--peer", PEER, "%h", "%p"))
+        call = " ".join([*ssh, f"-o'ProxyCommand {proxy}'", f"root@{SERVER}"])
+        kills = 0
+        with made.start(["sh", "-c", f"{call} cat < {sent} > {back}"]) as copy:
+            while copy.poll() is None:
+                time.sleep(0.15 + kills % 7 / 100)
+                for end in _ends_of_connects():
+                    os.kill(end, signal.SIGKILL)
+                    kills += 1
+            _, errors = copy.communicate()
+    assert copy.returncode == 0, errors
+    assert hashlib.sha256(back.read_bytes()).digest() == hashlib.sha256(sent.read_bytes()).digest()
+    assert kills >= 5
+
+
+@needs("curl")
+@needs("unshare")
+def test_a_peer_s_name_is_looked_up_again(made: Scene, tmp_path: Path) -> None:
+    """The peer is at another address behind the same name: sessions that are open dial it there."""
+    got, hosts = tmp_path / "got", tmp_path / "hosts"
+    hosts.write_text(f"{SERVER} peer.example\n")
+    made.daemon.config.write_text(made.daemon.config.read_text().replace(f'"{PEER}"', '"0.0.0.0:7443"'))
+    made.daemon.start()
+    made.daemon.until(lambda status: status["ok"])
+    inside(made.server, lambda: _route(lambda link, index: link.addr("add", index=index, address=MOVED, prefixlen=16)))
+    curl = ["curl", "-sS", "-o", str(got), PAGE]
+    run = made.session("run", "--verbose", "--peer", "peer.example", "--", *curl)
+    own_hosts = ["unshare", "--mount", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+    with made.start([*own_hosts, *run]) as download:
+        time.sleep(1.5)
+        hosts.write_text(f"{MOVED} peer.example\n")
+        gone = {"dst": f"{SERVER}/32", "type": "unreachable"}
+        inside(made.client, lambda: _route(lambda link, _: link.route("add", **gone)))
+        _, errors = download.communicate(timeout=60)
+    assert download.returncode == 0, errors
+    assert _same(got)
+    assert "the peer has other addresses" in errors
+
+
+MOVED = "10.2.9.1"
+
+
+def _route(change: Callable[[IPRoute, int], object]) -> None:
+    with IPRoute() as link:
+        change(link, link.link_lookup(ifname="wire")[0])
 
 
 @pytest.mark.skipif(shutil.which("ip") is None, reason="`ip` is not installed")

@@ -6,8 +6,10 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 
 from conftest import mine, real
 from handfast.lab import controller
-from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
+from session_scene import CAME_FROM, DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
 
 
 def _lacking() -> str | None:
@@ -58,6 +60,23 @@ from pyroute2 import IPRoute
 with IPRoute() as link:
     link.link("set", index=1, state="up")
 socket.create_connection(("{SERVER}", {PAGES}), 5)
+"""
+ASKS = f"""
+import socket, time
+done, wrong, until = 0, [], time.monotonic() + 6
+while time.monotonic() < until:
+    try:
+        with socket.create_connection(("{SERVER}", {PAGES})) as peer:
+            peer.sendall(b"GET /part HTTP/1.0\\r\\n\\r\\n")
+            got = 0
+            while part := peer.recv(65536): got += len(part)
+        if got > {PART}: done += 1
+        else: wrong.append(got)
+    except ConnectionResetError:
+        time.sleep(0.01)
+    except OSError as error:
+        wrong.append(repr(error))
+print(done, wrong)
 """
 
 
@@ -146,6 +165,44 @@ def test_another_network_namespace_is_not_led(made: Scene, policy: str, says: st
     code, _, errors = made.run(made.session("run", "--cgroup", "--policy", policy, "--peer", PEER, "--", *program))
     assert code != 0
     assert says in errors
+
+
+def _killed_again_and_again(made: Scene, process: subprocess.Popen[str]) -> int:
+    """Kills the end beside a program until that has ended: how often."""
+    kills = 0
+    while process.poll() is None:
+        time.sleep(0.02 + kills * 37 % 200 / 1000)
+        for end in made.ends(process):
+            os.kill(end, signal.SIGKILL)
+            kills += 1
+    return kills
+
+
+def test_an_end_that_is_killed_lets_nothing_go_straight(made: Scene) -> None:
+    """What is led while there is no end waits for the next one, or is reset: it does not look like an end."""
+    CAME_FROM.clear()
+    run = made.session("run", "--cgroup", "--peer", PEER, "--", sys.executable, "-c", ASKS)
+    with made.start(run) as process:
+        kills = _killed_again_and_again(made, process)
+        said, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    done, wrong = said.split(maxsplit=1)
+    assert wrong.strip() == "[]"
+    assert int(done) >= 10
+    assert kills >= 20
+    assert {SERVER} == CAME_FROM
+
+
+@needs("curl")
+def test_a_download_goes_on_while_its_end_is_killed(made: Scene, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    run = made.session("run", "--cgroup", "--peer", PEER, "--", "curl", "-sS", "--noproxy", "*", "-o", str(got), PAGE)
+    with made.start(run) as process:
+        kills = _killed_again_and_again(made, process)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert hashlib.sha256(got.read_bytes()).digest() == hashlib.sha256(DATA).digest()
+    assert kills >= 10
 
 
 def test_a_target_that_is_not_led_to_is_reset_under_require(made: Scene) -> None:

@@ -2,15 +2,19 @@
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::os::fd::{AsFd, OwnedFd};
 
-use crate::programs::{Programs, object};
+use crate::programs::{Programs, object, take};
 
 /// Bytes of `struct place` of `bpf/sockets/sockets.bpf.c`.
 const PLACE: usize = 20;
 
-/// The programs at a cgroup.
-pub struct Sockets(Programs);
+/// The programs at a cgroup. They stay there as long as anybody has the descriptors of their links.
+pub struct Sockets {
+    links: Vec<OwnedFd>,
+    /// Where targets are by the addresses that connections come from.
+    sources: OwnedFd,
+}
 
 impl Sockets {
     /// Leads TCP connections that programs of a cgroup open from now on to `four`, and those over IPv6 to `six`, which are in the network
@@ -19,23 +23,32 @@ impl Sockets {
     /// # Errors
     /// What the kernel lacks, or does not allow.
     pub fn attach(
-        cgroup: &Path,
+        cgroup: &File,
         four: SocketAddr,
         six: Option<SocketAddr>,
         is_strict: bool,
         network: u64,
     ) -> Result<Self, String> {
         let mut programs = Programs::load(object!("sockets"))?;
-        let folder = File::open(cgroup).map_err(|error| format!("{}: {error}", cgroup.display()))?;
         let six = six.map_or([0; PLACE], place);
         let is_strict = [u32::from(is_strict).to_ne_bytes(), [0; 4]].concat();
         let end = [&place(four)[..], &six, &is_strict, &network.to_ne_bytes()].concat();
         programs.update("end", &0_u32.to_ne_bytes(), &end)?;
         // Who leads comes last: before it nobody is led.
         for name in ["on_established", "on_getpeername4", "on_getpeername6", "on_connect4", "on_connect6"] {
-            programs.attach_cgroup(name, &folder)?;
+            programs.attach_cgroup(name, cgroup)?;
         }
-        Ok(Self(programs))
+        Ok(Self { links: programs.links()?, sources: programs.descriptor("sources")? })
+    }
+
+    /// Those that another process has attached, whose [`Sockets::descriptors`] this one was given.
+    pub fn attached(sources: OwnedFd, links: Vec<OwnedFd>) -> Self {
+        Self { links, sources }
+    }
+
+    /// What keeps them where they are, and lets another process go on with them: where targets are, and their links.
+    pub fn descriptors(&self) -> (&OwnedFd, &[OwnedFd]) {
+        (&self.sources, &self.links)
     }
 
     /// Where the program wanted to go whose connection comes from this address. [`None`]: it is of no program there, or was asked for before.
@@ -43,8 +56,8 @@ impl Sockets {
     /// # Errors
     /// What the kernel says.
     pub fn take_target(&self, from: SocketAddr) -> Result<Option<SocketAddr>, String> {
-        let found = self.0.take("sources", &place(from))?;
-        Ok(found.and_then(|bytes| bytes.first_chunk().map(address)))
+        let found: Option<[u8; PLACE]> = take(self.sources.as_fd(), &place(from))?;
+        Ok(found.as_ref().map(address))
     }
 }
 

@@ -36,13 +36,15 @@ pub use mptcp::{connect_mptcp, has_mptcp, listen_mptcp, mptcp_subflows};
 pub use source::{has_address, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
 pub use sys::cgroup::begin_in;
-pub use sys::connects::{Attempt, Call, Connects};
+pub use sys::connects::{Attempt, Call, Connects, KeptConnects, Led, Starter};
 pub use sys::ethtool::offloads_off;
 pub use sys::inbox::Inbox;
 pub use sys::inherited::hand_over;
 pub use sys::kept_stream::{
-    Standing, disconnect, forget, has_failed, keeps_octets, make_room, peek, peek_from, take_urgent,
+    Standing, disconnect, forget, has_failed, keeps_octets, make_room, peek, peek_and_leave, peek_from,
+    take_urgent,
 };
+pub use sys::limits::begin_with_files;
 pub use sys::network_cookie::network_cookie;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;

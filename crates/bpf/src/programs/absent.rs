@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::{Entry, MISSING};
 
@@ -37,7 +38,11 @@ impl Programs {
         match self.0 {}
     }
 
-    pub(crate) fn take(&self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    pub(crate) fn links(&self) -> Result<Vec<OwnedFd>, String> {
+        match self.0 {}
+    }
+
+    pub(crate) fn descriptor(&self, _: &str) -> Result<OwnedFd, String> {
         match self.0 {}
     }
 
@@ -48,4 +53,8 @@ impl Programs {
     pub(crate) fn numbers<const N: usize>(&self, _: &str) -> Result<[u64; N], String> {
         match self.0 {}
     }
+}
+
+pub(crate) fn take<const N: usize>(_: BorrowedFd<'_>, _: &[u8]) -> Result<Option<[u8; N]>, String> {
+    Err(MISSING.unwrap_or_default().to_owned())
 }

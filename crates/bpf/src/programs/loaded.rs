@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Mutex;
 
 use libbpf_rs::{
@@ -86,14 +86,15 @@ impl Programs {
         self.map(map)?.update(key, value, MapFlags::ANY).map_err(|error| refused(map, &error))
     }
 
-    /// What a map has for a key, which is taken out.
-    pub(crate) fn take(&self, map: &str, key: &[u8]) -> Result<Option<Vec<u8>>, String> {
-        let map_of = self.map(map)?;
-        let found = map_of.lookup(key, MapFlags::ANY).map_err(|error| refused(map, &error))?;
-        if found.is_some() {
-            self.delete(map, key)?;
-        }
-        Ok(found)
+    /// Descriptors of what is attached: it stays so as long as there is one of each.
+    pub(crate) fn links(&self) -> Result<Vec<OwnedFd>, String> {
+        let owned = |link: &Link| link.as_fd().try_clone_to_owned().map_err(|error| format!("eBPF: {error}"));
+        self.links.iter().map(owned).collect()
+    }
+
+    /// A descriptor of a map.
+    pub(crate) fn descriptor(&self, map: &str) -> Result<OwnedFd, String> {
+        self.map(map)?.as_fd().try_clone_to_owned().map_err(|error| format!("eBPF: {map}: {error}"))
     }
 
     /// Nothing is wrong where there is no such key.

@@ -3,12 +3,16 @@
 #[cfg(not(feature = "ebpf"))]
 mod absent;
 #[cfg(feature = "ebpf")]
+mod entry;
+#[cfg(feature = "ebpf")]
 mod loaded;
 #[cfg(feature = "ebpf")]
 mod tcx;
 
 #[cfg(not(feature = "ebpf"))]
-pub(crate) use absent::Programs;
+pub(crate) use absent::{Programs, take};
+#[cfg(feature = "ebpf")]
+pub(crate) use entry::take;
 #[cfg(feature = "ebpf")]
 pub(crate) use loaded::Programs;
 

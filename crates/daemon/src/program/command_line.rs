@@ -128,6 +128,7 @@ fn accompany(
         Begun::Done(code) => return Ok(code),
     };
     let mut signals = Signals::new(&mut io).context(|| "signal handlers".to_owned()).map_err(system)?;
+    running.begin(&mut io)?;
     main_loop::run(&mut *running, &mut io, &mut signals).map_err(system)?;
     Ok(running.exit_code())
 }

@@ -147,6 +147,11 @@ pub(crate) struct Start<'a> {
 
 /// A service that runs.
 pub(crate) trait Running {
+    /// Starts what must not be there before signals are heard. The error is a message for people.
+    fn begin(&mut self, _io: &mut EventLoop) -> Result<(), String> {
+        Ok(())
+    }
+
     /// A socket of it can be read: reads once, and says whether there may be more.
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome;
 

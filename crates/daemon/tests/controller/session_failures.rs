@@ -146,17 +146,26 @@ fn used(child: &Child) -> f64 {
 
 #[test]
 fn a_program_may_go_on_without_a_terminal() {
+    goes_on_without_a_terminal(&["run"]);
+}
+
+#[test]
+fn a_program_that_is_asked_for_its_connections_may_too() {
+    goes_on_without_a_terminal(&["run", "--all"]);
+}
+
+fn goes_on_without_a_terminal(run: &[&str]) {
     let scene = Scene::new();
     let (peer, program) = (scene.server.address.to_string(), env!("CARGO_BIN_EXE_handfastd"));
     let text = format!(
         "trap '' HUP; echo ready; sleep 5; echo late | {program} session connect echo.example {}",
         scene.port
     );
-    let mut child = scene.command(&["run", "--peer", &peer, "--", "/bin/sh", "-c", &text]).spawn().unwrap();
+    let run = [run, &["--peer", &peer, "--", "/bin/sh", "-c", &text]].concat();
+    let mut child = scene.command(&run).spawn().unwrap();
     let mut from = BufReader::new(child.stdout.take().unwrap());
+    // The first that is known of it: nobody has asked yet whether it hears signals.
     assert_eq!(line(&mut from), "ready\n");
-    // Its end answers once it hears signals.
-    assert!(scene.exchange(&["status"], b"").status.success());
     kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
     let before = used(&child);
     // Longer than what an end has that does not run a program any more.
@@ -209,6 +218,61 @@ fn a_server_that_has_ended_its_direction_still_hears() {
         let all = came.recv_timeout(PATIENCE).unwrap();
         assert!(all.ends_with(b"still here"), "{arguments:?}: {all:?}");
         assert!(child.wait().unwrap().success(), "{arguments:?}");
+    }
+}
+
+/// A server that gives back nothing, and does not close: what has come to each of its connections, and whether they were ended.
+fn keeping_open() -> (String, std::sync::mpsc::Receiver<(Vec<u8>, bool)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let (heard, came) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut all = Vec::new();
+            let is_ended = stream.read_to_end(&mut all).is_ok();
+            heard.send((all, is_ended)).unwrap();
+            open.push(stream);
+        }
+    });
+    (port, came)
+}
+
+#[test]
+fn a_program_that_has_closed_its_socket_keeps_nobody_waiting() {
+    let (port, came) = keeping_open();
+    let scene = Scene::to(&port);
+    let (peer, nowhere) = (scene.server.address.to_string(), nobody().to_string());
+    // By HTTP CONNECT, as curl asks; then it says something, and is gone.
+    let text = format!(
+        "url=${{HANDFAST_SESSION#http://}}; at=${{url#*@}}; auth=$(printf %s ${{url%@*}} | base64 -w0); \
+         exec 3<>/dev/tcp/${{at%:*}}/${{at#*:}}; \
+         printf 'CONNECT %s:{port} HTTP/1.1\r\nProxy-Authorization: Basic %s\r\n\r\n' $0 $auth >&3; \
+         read -u 3 status; read -u 3 empty; echo $status; echo hello >&3"
+    );
+    for (peer, policy, host) in [(&peer, "require", "echo.example"), (&nowhere, "prefer", "127.0.0.1")] {
+        let begin = Instant::now();
+        let run = ["run", "--peer", peer, "--policy", policy, "--", "/bin/bash", "-c", &text, host];
+        let output = scene.exchange(&run, b"");
+        assert_eq!((output.status.code(), errors(&output).as_str()), (Some(0), ""), "{output:?}");
+        assert!(begin.elapsed() < PATIENCE / 2, "{host}: {:?}", begin.elapsed());
+        let (all, is_ended) = came.recv_timeout(PATIENCE).unwrap();
+        assert!(all.ends_with(b"hello\n") && is_ended, "{host}: {all:?}");
+    }
+}
+
+#[test]
+fn a_program_begins_with_the_limits_of_who_has_started_it() {
+    let scene = Scene::new();
+    let (peer, program) = (scene.server.address, env!("CARGO_BIN_EXE_handfastd"));
+    for kind in ["", "--all"] {
+        let inner = format!("{program} session run {kind} --peer {peer} -- /bin/sh -c 'ulimit -Sn'");
+        let text = format!("ulimit -Sn 400; exec {inner}");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &text]).env_clear().env("HOME", &scene.home).env("XDG_RUNTIME_DIR", &scene.home);
+        let output = command.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "400\n", "{kind} {output:?}");
     }
 }
 

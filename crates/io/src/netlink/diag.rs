@@ -3,14 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 
-use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
-use super::{Brought, ask, read};
+use super::{Brought, ask, ask_for_one, read};
 
 /// Asks, again and again.
 #[derive(Debug)]
@@ -46,7 +45,7 @@ impl Diag {
                 states: states.clone(),
                 socket_id,
             };
-            ask(&self.socket, self.number, NLM_F_DUMP, SockDiagMessage::InetRequest(request))?;
+            ask(&self.socket, self.number, SockDiagMessage::InetRequest(request))?;
             loop {
                 let (messages, is_last) = match read::<SockDiagMessage>(&self.socket)? {
                     Brought::Some(messages) => (messages, false),
@@ -65,7 +64,48 @@ impl Diag {
         }
         Ok(found)
     }
+
+    /// The socket of a protocol at `local` that is connected to `remote`, as the kernel would find it for a packet; [`None`]: there is
+    /// none.
+    pub(super) fn one(
+        &mut self,
+        protocol: u8,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> io::Result<Option<InetResponse>> {
+        self.number = self.number.wrapping_add(1);
+        let request = InetRequest {
+            family: if local.is_ipv4() { AF_INET } else { AF_INET6 },
+            protocol,
+            extensions: ExtensionFlags::empty(),
+            states: StateFlags::all(),
+            socket_id: SocketId {
+                source_port: local.port(),
+                destination_port: remote.port(),
+                source_address: local.ip(),
+                destination_address: remote.ip(),
+                interface_id: 0,
+                cookie: ANY,
+            },
+        };
+        ask_for_one(&self.socket, self.number, SockDiagMessage::InetRequest(request))?;
+        loop {
+            let messages = match read::<SockDiagMessage>(&self.socket) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+                Ok(Brought::Some(messages) | Brought::Last(messages)) => messages,
+            };
+            for (number, message) in messages {
+                if let (true, SockDiagMessage::InetResponse(response)) = (number == self.number, message) {
+                    return Ok(Some(*response));
+                }
+            }
+        }
+    }
 }
+
+/// `INET_DIAG_NOCOOKIE` of `linux/inet_diag.h`.
+const ANY: [u8; 8] = [0xff; 8];
 
 /// This end and the other one. Sockets for both families show IPv4 addresses as mapped ones.
 pub(super) fn ends(id: &SocketId) -> (SocketAddr, SocketAddr) {

@@ -5,7 +5,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
@@ -103,7 +102,7 @@ impl LinkChanges {
         ];
         let mut found = Vec::new();
         for (number, request) in (1..).zip(requests) {
-            ask(&socket, number, NLM_F_DUMP, request)?;
+            ask(&socket, number, request)?;
             loop {
                 let (messages, is_last) = match read::<RouteNetlinkMessage>(&socket)? {
                     Brought::Some(messages) => (messages, false),

@@ -22,8 +22,17 @@ pub use wireless::Wireless;
 /// The kernel's end.
 const KERNEL: u32 = 0;
 
-/// Asks for something. `flags`: `NLM_F_DUMP` for all there is of it.
-fn ask<T: NetlinkSerializable>(socket: &Socket, number: u32, flags: u16, request: T) -> io::Result<()> {
+/// Asks for all there is of something.
+fn ask<T: NetlinkSerializable>(socket: &Socket, number: u32, request: T) -> io::Result<()> {
+    send(socket, NLM_F_DUMP, number, request)
+}
+
+/// Asks for one of something.
+fn ask_for_one<T: NetlinkSerializable>(socket: &Socket, number: u32, request: T) -> io::Result<()> {
+    send(socket, 0, number, request)
+}
+
+fn send<T: NetlinkSerializable>(socket: &Socket, flags: u16, number: u32, request: T) -> io::Result<()> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | flags;
     header.sequence_number = number;

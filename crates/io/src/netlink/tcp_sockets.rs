@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use netlink_packet_sock_diag::constants::IPPROTO_TCP;
+use netlink_packet_sock_diag::constants::{IPPROTO_TCP, TCP_LISTEN};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetResponse, StateFlags};
 
@@ -45,6 +45,17 @@ impl TcpSockets {
     pub fn all(&mut self) -> io::Result<Vec<TcpSocket>> {
         self.0.all(IPPROTO_TCP, &ExtensionFlags::INFO, &states(), socket_of)
     }
+
+    /// Whether a program of this machine has the socket at `local` that is connected to `remote`. One that all who had it have closed
+    /// is the kernel's alone, or gone.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn has_owner(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<bool> {
+        let found = self.0.one(IPPROTO_TCP, local, remote)?;
+        // Where there is no such connection the kernel shows who listens there.
+        Ok(found.is_some_and(|found| found.header.inode != 0 && found.header.state != TCP_LISTEN))
+    }
 }
 
 /// Those in which something may be under way.
@@ -76,6 +87,8 @@ fn socket_of(response: InetResponse) -> Option<TcpSocket> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Shutdown, TcpListener, TcpStream};
+
     use super::*;
 
     #[test]
@@ -85,6 +98,26 @@ mod tests {
         for _ in 0..2 {
             let all = sockets.all().unwrap();
             assert!(all.iter().all(|one| !one.local.ip().is_loopback() && one.remote.port() != 0));
+        }
+    }
+
+    #[test]
+    fn a_socket_has_an_owner_until_the_last_one_has_closed_it() {
+        for at in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(at) else { continue };
+            let program = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (own, other) = (program.local_addr().unwrap(), program.peer_addr().unwrap());
+            let mut sockets = TcpSockets::new().unwrap();
+            let _taken = listener.accept().unwrap();
+            program.shutdown(Shutdown::Write).unwrap();
+            assert!(sockets.has_owner(own, other).unwrap(), "it has ended what it writes");
+            let child = program.try_clone().unwrap();
+            drop(program);
+            assert!(sockets.has_owner(own, other).unwrap(), "somebody else has it too");
+            drop(child);
+            assert!(!sockets.has_owner(own, other).unwrap());
+            assert!(sockets.has_owner(other, own).unwrap(), "the other end has one");
+            assert!(!sockets.has_owner(([127, 0, 0, 1], 1).into(), other).unwrap(), "there was none");
         }
     }
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use handfast_core::Dbm;
-use netlink_packet_core::NLM_F_DUMP;
 use netlink_packet_generic::GenlMessage;
 use netlink_packet_generic::ctrl::nlas::{GenlCtrlAttrs, McastGrpAttrs};
 use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
@@ -12,7 +11,7 @@ use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr};
 use wl_nl80211::{Nl80211Attr, Nl80211Command, Nl80211Message, Nl80211StationInfo};
 
-use super::{Brought, KERNEL, ask, read};
+use super::{Brought, KERNEL, ask, ask_for_one, read};
 
 /// The family's name, and the group that hears of associations (`NL80211_MULTICAST_GROUP_MLME`).
 const FAMILY: &str = "nl80211";
@@ -59,7 +58,7 @@ impl Wireless {
         let mut request =
             GenlMessage::from_payload(Nl80211Message { cmd: Nl80211Command::GetStation, attributes });
         request.set_resolved_family_id(self.family);
-        ask(&self.asking, self.number, NLM_F_DUMP, request)?;
+        ask(&self.asking, self.number, request)?;
         let mut strongest = None;
         loop {
             let (messages, is_last) = match read::<GenlMessage<Nl80211Message>>(&self.asking)? {
@@ -116,7 +115,7 @@ fn family(socket: &Socket) -> io::Result<(u16, u32)> {
             "this kernel has no Wi-Fi (nl80211): load the interface's driver, or write the signal to a file";
         io::Error::new(io::ErrorKind::Unsupported, reason)
     };
-    ask(socket, 0, 0, request)?;
+    ask_for_one(socket, 0, request)?;
     let answer = match read::<GenlMessage<GenlCtrl>>(socket) {
         Ok(Brought::Some(answer) | Brought::Last(answer)) => answer,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(lacking()),

@@ -4,8 +4,6 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use super::tcp_info::TcpInfo;
 use super::{check, set};
 
@@ -31,6 +29,8 @@ pub struct Standing {
     pub has_finished: bool,
     /// This end writes no more.
     pub is_shut: bool,
+    /// Nothing is left of it: both ends have ended it, or it has failed.
+    pub is_closed: bool,
 }
 
 impl Standing {
@@ -58,7 +58,8 @@ impl Standing {
             let (Some(read), Some(written)) = (read, written) else {
                 return Err(io::Error::other("the kernel counts otherwise"));
             };
-            return Ok(Self { read, waiting, written, has_finished, is_shut });
+            let is_closed = state == TCP_CLOSE;
+            return Ok(Self { read, waiting, written, has_finished, is_shut, is_closed });
         }
     }
 }
@@ -69,12 +70,42 @@ impl Standing {
 /// # Errors
 /// What poll(2) says.
 pub fn has_failed(stream: &impl AsFd) -> io::Result<bool> {
-    let mut polled = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    polled(stream.as_fd()).map(|found| found & libc::POLLERR != 0)
+}
+
+/// What poll(2) finds of failures and ends.
+fn polled(stream: BorrowedFd<'_>) -> io::Result<libc::c_short> {
+    let mut polled = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
     loop {
-        match poll(&mut polled, PollTimeout::ZERO) {
-            Err(nix::Error::EINTR) => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(polled[0].revents().is_none_or(|found| found.contains(PollFlags::POLLERR))),
+        // SAFETY: one structure that lives through the call.
+        match check(unsafe { libc::poll(&raw mut polled, 1, 0) }) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(polled.revents),
+        }
+    }
+}
+
+/// As [`peek`], where so many octets were peeked at and are in the kernel, but that a failure stays there too: whoever has the socket next
+/// sees it.
+///
+/// # Errors
+/// What recv(2) says. [`io::ErrorKind::ConnectionReset`]: it has failed.
+pub fn peek_and_leave(stream: &impl AsFd, seen: u64, into: &mut [u8]) -> io::Result<usize> {
+    let has_more = || count(stream.as_fd(), libc::FIONREAD).map(|waiting| waiting > seen);
+    loop {
+        // recv(2) takes the error of a connection only where there is nothing to read.
+        if has_more()? {
+            return peek(stream, into);
+        }
+        // `tcp_reset` sets the error before it ends both directions: an end without one is an end.
+        let found = polled(stream.as_fd())?;
+        match () {
+            () if found & libc::POLLERR != 0 => return Err(io::ErrorKind::ConnectionReset.into()),
+            () if found & libc::POLLRDHUP == 0 => return Err(io::ErrorKind::WouldBlock.into()),
+            // What has come with the end, after it was looked for.
+            () if has_more()? => {}
+            () => return Ok(0),
         }
     }
 }
@@ -272,6 +303,47 @@ mod tests {
         assert!(has_failed(&other).unwrap() && has_failed(&other).unwrap());
         assert_eq!(other.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
         assert!(!has_failed(&other).unwrap(), "who reads takes it");
+    }
+
+    #[test]
+    fn a_failure_is_read_and_left_for_the_next_one() {
+        if !keeps_octets() {
+            return;
+        }
+        let (mut part, mut seen) = ([0; 100], 0);
+        let [mut one, other] = pair();
+        peek_from(&other, 0).unwrap();
+        other.shutdown(Shutdown::Write).unwrap();
+        let mut read = |seen: &mut u64| {
+            let read = peek_and_leave(&other, *seen, &mut part)?;
+            *seen += read as u64;
+            Ok::<_, io::Error>(read)
+        };
+        assert_eq!(read(&mut seen).unwrap_err().kind(), ErrorKind::WouldBlock);
+        one.write_all(b"octets").unwrap();
+        settle();
+        assert_eq!(read(&mut seen).unwrap(), 6);
+        assert_eq!(read(&mut seen).unwrap_err().kind(), ErrorKind::WouldBlock);
+        one.write_all(b"more").unwrap();
+        disconnect(&one).unwrap();
+        settle();
+        assert_eq!(read(&mut seen).unwrap(), 4, "what has come before is there");
+        for _ in 0..2 {
+            assert_eq!(read(&mut seen).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        }
+        assert!(has_failed(&other).unwrap(), "the next one sees it");
+        // An end is an end, whichever of them closes first.
+        for order in [[0, 1], [1, 0]] {
+            let both = pair();
+            peek_from(&both[1], 0).unwrap();
+            (&both[0]).write_all(b"x").unwrap();
+            for end in order {
+                both[end].shutdown(Shutdown::Write).unwrap();
+                settle();
+            }
+            assert_eq!(peek_and_leave(&both[1], 0, &mut [0; 9]).unwrap(), 1);
+            assert_eq!(peek_and_leave(&both[1], 1, &mut [0; 9]).unwrap(), 0);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(crate) mod ethtool;
 pub(crate) mod inbox;
 pub(crate) mod inherited;
 pub(crate) mod kept_stream;
+pub(crate) mod limits;
 mod mapping;
 pub(crate) mod mptcp;
 pub(crate) mod network_cookie;

@@ -98,12 +98,12 @@ impl End {
         self.with(now, socket, read).unwrap_or(Err(Reason::NoSuchSession))
     }
 
-    /// The program has the first `count` octets of [`End::pieces`].
+    /// The same for who has them from [`End::pieces`]: how many it is; [`None`]: there will be none any more.
     ///
     /// # Errors
     /// Why the session is over.
-    pub fn skip(&mut self, now: Instant, socket: Socket, count: usize) -> Result<(), Reason> {
-        let skip = |session: &mut Session, pool: &mut _| session.skip(now, count, pool).map(drop);
+    pub fn skip(&mut self, now: Instant, socket: Socket, most: usize) -> Result<Option<usize>, Reason> {
+        let skip = |session: &mut Session, pool: &mut _| session.skip(now, most, pool);
         self.with(now, socket, skip).unwrap_or(Err(Reason::NoSuchSession))
     }
 

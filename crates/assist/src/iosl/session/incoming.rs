@@ -115,11 +115,13 @@ impl Incoming {
         self.ready.pieces(0, most)
     }
 
-    /// The program has so many of them.
-    pub(super) fn skip(&mut self, count: usize, pool: &mut Pool) {
+    /// Forgets up to `most` of them: how many.
+    pub(super) fn skip(&mut self, most: usize, pool: &mut Pool) -> usize {
+        let count = most.min(self.ready.len());
         self.ready.forget(count);
         let used = self.credit.max(self.next) - self.consumed();
         self.share.shrink(used, pool);
+        count
     }
 
     /// The program has read so many octets. `span`: two round trips; `most`: of a window.

@@ -69,44 +69,42 @@ impl Session {
     /// Why the session is over.
     pub fn read(&mut self, now: Instant, most: usize, pool: &mut Pool) -> Result<Read, Reason> {
         let octets = self.pieces(most).collect::<Vec<_>>().concat();
-        let is_end = self.skip(now, octets.len(), pool)?;
-        Ok(match octets.is_empty() {
-            false => Read::Octets(octets),
-            true if is_end => Read::End,
-            true => Read::Nothing,
+        Ok(match self.skip(now, most, pool)? {
+            Some(0) => Read::Nothing,
+            Some(_) => Read::Octets(octets),
+            None => Read::End,
         })
     }
 
-    /// The program has the first `count` octets of [`Session::pieces`]. Whether it has all that comes, which is said once.
+    /// The same for who has them from [`Session::pieces`]: how many it is; [`None`]: there will be none any more.
     ///
     /// # Errors
     /// Why the session is over.
-    pub fn skip(&mut self, now: Instant, count: usize, pool: &mut Pool) -> Result<bool, Reason> {
+    pub fn skip(&mut self, now: Instant, most: usize, pool: &mut Pool) -> Result<Option<usize>, Reason> {
         if let Some(reason) = self.unread {
             return Err(reason);
         }
-        self.incoming.skip(count, pool);
+        let count = self.incoming.skip(most, pool);
         if let Some(reason) = self.failed() {
-            let is_all = self.incoming.ready() == 0;
-            if is_all && count == 0 {
+            if count == 0 && (most > 0 || self.incoming.ready() == 0) {
                 return Err(reason);
             }
             if is_all {
                 self.events.push(Event::Failed(reason));
             }
-            return Ok(false);
+            return Ok(Some(count));
         }
         self.incoming.widen(now, count, self.paths.span(), self.config.receive_buffer);
         self.incoming.grant(self.config.receive_buffer, pool);
         let is_end = count == 0 && self.incoming.has_end() && self.incoming.ready() == 0;
         if is_end {
             self.is_end_read = true;
+            self.taken(now);
             self.changed(now, pool);
-        }
-        if is_end || count > 0 {
+        } else if count > 0 {
             self.taken(now);
         }
-        Ok(is_end)
+        Ok((!is_end).then_some(count))
     }
 
     /// The program has taken something, which is acknowledged from now on where it was not before.
@@ -208,6 +206,16 @@ impl Session {
     /// Why it is over before its time.
     pub fn failed(&self) -> Option<Reason> {
         self.failed.map(|(reason, _)| reason)
+    }
+
+    /// Whether the peer has all that the program has written, with its end.
+    pub fn is_heard(&self) -> bool {
+        self.outgoing.is_over()
+    }
+
+    /// Whether the end of what the peer's program writes has come.
+    pub fn has_heard_end(&self) -> bool {
+        self.incoming.has_end()
     }
 
     /// Whether all has come, in both directions.

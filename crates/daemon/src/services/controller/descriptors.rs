@@ -8,7 +8,7 @@ use crate::process::descriptors::{OWN, OpenFiles, raise};
 /// says what to do.
 pub(super) fn reserve(settings: &Settings) -> Result<usize, String> {
     let aside = OWN + LIMITS.most_clients as u64;
-    let OpenFiles { soft, hard } = raise(aside + settings.switches as u64);
+    let OpenFiles { soft, hard, .. } = raise(aside + settings.switches as u64);
     let configured = settings.controller.fabric.switches().len() as u64;
     let room = soft.saturating_sub(aside).min(settings.switches as u64);
     if room < configured {

@@ -55,11 +55,23 @@ pub(super) fn raw(address: SocketAddr) -> (libc::sockaddr_storage, u32) {
     (storage, len as u32)
 }
 
+/// Where a socket is.
 pub(super) fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    // SAFETY: as `asked` wants it.
+    asked(|to, len| unsafe { libc::getsockname(socket.as_raw_fd(), to, len) })
+}
+
+/// Where it is connected to.
+pub(super) fn peer_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    // SAFETY: as `asked` wants it.
+    asked(|to, len| unsafe { libc::getpeername(socket.as_raw_fd(), to, len) })
+}
+
+/// What a call says that writes an address, at most as long as it is told there is room.
+fn asked(call: impl FnOnce(*mut libc::sockaddr, *mut u32) -> c_int) -> io::Result<SocketAddr> {
     let mut bytes = [0; size_of::<libc::sockaddr_storage>()];
     let mut len = bytes.len() as u32;
-    // SAFETY: `bytes` has room for any address, and `len` is its size.
-    check(unsafe { libc::getsockname(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut len) })?;
+    check(call(bytes.as_mut_ptr().cast(), &raw mut len))?;
     let address = parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
     Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }

@@ -1,34 +1,28 @@
 //! connect(2) of a program, seen before the kernel does it: seccomp's user notification (`seccomp_unotify(2)`).
 //!
-//! `seccompiler` makes filters, but none that notify; libseccomp is a library in C. The filter has six instructions.
-//!
 //! The program keeps its socket: it is fetched (`pidfd_getfd(2)`) and connected in the program's place, so options that were set
 //! and an epoll(7) that waits for it stay. A socket put in its place (`SECCOMP_ADDFD_FLAG_SETFD`) would have neither.
 
 mod address;
+mod filter;
+mod passing;
 mod process;
+mod starter;
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::os::unix::net::UnixDatagram;
 
-use libc::{c_int, c_long, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+use libc::{c_int, seccomp_notif, seccomp_notif_resp};
 
 use super::check;
-use address::{local_address, parse, raw};
-use process::{fetch, read_memory, receive_descriptor, send_descriptor};
-
-/// `AUDIT_ARCH_…` of `linux/audit.h`; [`None`]: nobody has looked up the number.
-const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
-    Some(0xc000_003e)
-} else if cfg!(target_arch = "aarch64") {
-    Some(0xc000_00b7)
-} else {
-    None
-};
+use address::{local_address, parse, peer_address, raw};
+pub use passing::KeptConnects;
+use passing::receive;
+use process::{fetch, read_memory};
+pub use starter::Starter;
 
 /// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND` and `_ID_VALID` of `linux/seccomp.h`: `_IOWR('!', 0, …)`, `_IOWR('!', 1, …)`, `_IOW('!', 2, u64)`.
 const RECEIVE: u64 = request(3, 0, size_of::<seccomp_notif>());
@@ -40,16 +34,16 @@ const fn request(direction: u64, number: u64, size: usize) -> u64 {
     direction << 30 | (size as u64) << 16 | (b'!' as u64) << 8 | number
 }
 
-/// `struct seccomp_data`: the number of the system call, and the architecture.
-const NUMBER_AT: u32 = 0;
-const ARCHITECTURE_AT: u32 = 4;
-
 /// The longest address that is read: `struct sockaddr_in6`.
 const LONGEST: usize = size_of::<libc::sockaddr_in6>();
 
 /// Where calls of connect(2) of a program and its children come.
 #[derive(Debug)]
-pub struct Connects(OwnedFd);
+pub struct Connects {
+    listener: OwnedFd,
+    /// [`Some`]: another process takes them, and passes them on here.
+    channel: Option<UnixDatagram>,
+}
 
 /// What a program's call of connect(2) is.
 #[derive(Debug)]
@@ -91,21 +85,31 @@ pub struct Attempt {
     is_six: bool,
 }
 
+impl Attempt {
+    /// Where the program's socket is, and where it leads to already, if it does: it was led there, and nobody has answered yet.
+    pub fn led(&self) -> Option<[SocketAddr; 2]> {
+        let peer = peer_address(self.socket.as_fd()).ok()?;
+        Some([local_address(self.socket.as_fd()).ok()?, peer])
+    }
+}
+
+/// A program's socket that was connected to somewhere else. The program waits on.
+#[derive(Clone, Copy, Debug)]
+pub struct Led {
+    /// The address that it has there.
+    pub local: SocketAddr,
+    /// What connect(2) has said: zero, or a negative number of errno(3).
+    result: i32,
+}
+
 impl Connects {
-    /// Starts a program whose connections are asked for here. It, and all that it starts, can no longer get other rights: set-user-ID
-    /// programs such as sudo(8) run as the user (`PR_SET_NO_NEW_PRIVS`).
+    /// Calls that another process takes from this listener, and passes on by the other end of this channel ([`KeptConnects`]).
     ///
     /// # Errors
-    /// What the kernel says; [`io::ErrorKind::Unsupported`] on an architecture that this does not know.
-    pub fn of(command: &mut Command) -> io::Result<(Child, Self)> {
-        let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
-        let (here, there) = std::os::unix::net::UnixStream::pair()?;
-        let to = there.as_raw_fd();
-        // SAFETY: between fork(2) and exec(2) it only makes system calls, and allocates nothing.
-        unsafe { command.pre_exec(move || send_descriptor(to, filter(architecture)?)) };
-        let child = command.spawn()?;
-        drop(there);
-        Ok((child, Self(receive_descriptor(here.as_raw_fd())?)))
+    /// What fcntl(2) says.
+    pub fn passed_on(listener: OwnedFd, channel: UnixDatagram) -> io::Result<Self> {
+        channel.set_nonblocking(true)?;
+        Ok(Self { listener, channel: Some(channel) })
     }
 
     /// The next one, if one waits; what is no connection of TCP goes on at once.
@@ -113,11 +117,14 @@ impl Connects {
     /// # Errors
     /// The program and all its children are gone.
     pub fn next(&self) -> io::Result<Option<Call>> {
+        if let Some(channel) = &self.channel {
+            return receive(channel);
+        }
         while self.is_readable()? {
             // SAFETY: plain data for which zeros are valid, and which the kernel wants zeroed.
             let mut notice: seccomp_notif = unsafe { zeroed() };
             // SAFETY: `notice` is what this request writes, and lives through the call.
-            let received = unsafe { libc::ioctl(self.0.as_raw_fd(), RECEIVE as _, &raw mut notice) };
+            let received = unsafe { libc::ioctl(self.listener.as_raw_fd(), RECEIVE as _, &raw mut notice) };
             match check(received) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // It was killed meanwhile.
@@ -154,11 +161,11 @@ impl Connects {
         self.respond(attempt.id, -error, false);
     }
 
-    /// Connects the program's socket to somewhere else: the address that it has there. The program is told as if it had done so itself.
+    /// Connects the program's socket to somewhere else. The program waits on, until [`Connects::answer`].
     ///
     /// # Errors
-    /// It cannot be connected there; the program waits on.
-    pub fn redirect(&self, attempt: &Attempt, to: SocketAddr) -> io::Result<SocketAddr> {
+    /// It cannot be connected there.
+    pub fn lead(&self, attempt: &Attempt, to: SocketAddr) -> io::Result<Led> {
         // Between the fetching and now the program's number may have become somebody else's.
         self.is_valid(attempt.id)?;
         let to = match to {
@@ -172,21 +179,31 @@ impl Connects {
         let result = match check(connected) {
             Ok(_) => 0,
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => -libc::EINPROGRESS,
+            // Whoever has led it there has not come to answer.
+            Err(error)
+                if error.raw_os_error() == Some(libc::EISCONN)
+                    && attempt.led().is_some_and(|[_, peer]| is_same(peer, to)) =>
+            {
+                0
+            }
             Err(error) => return Err(error),
         };
-        let local = local_address(attempt.socket.as_fd())?;
-        self.respond(attempt.id, result, false);
-        Ok(local)
+        Ok(Led { local: local_address(attempt.socket.as_fd())?, result })
+    }
+
+    /// The program is told what connect(2) has said, as if it had connected itself.
+    pub fn answer(&self, attempt: &Attempt, led: Led) {
+        self.respond(attempt.id, led.result, false);
     }
 
     /// Whether a program still waits for its answer.
     fn is_valid(&self, id: u64) -> io::Result<()> {
         // SAFETY: the number lives through the call.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID as _, &raw const id) }).map(|_| ())
+        check(unsafe { libc::ioctl(self.listener.as_raw_fd(), IS_VALID as _, &raw const id) }).map(|_| ())
     }
 
     fn is_readable(&self) -> io::Result<bool> {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure that lives through the call.
         let ready = check(unsafe { libc::poll(&raw mut poll, 1, 0) })?;
         if poll.revents & libc::POLLIN != 0 {
@@ -200,14 +217,25 @@ impl Connects {
         let response = seccomp_notif_resp { id, val: 0, error, flags };
         // SAFETY: `response` is what this request reads, and lives through the call.
         // It fails where the program is gone, which nobody has to know.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), SEND as _, &raw const response) };
+        unsafe { libc::ioctl(self.listener.as_raw_fd(), SEND as _, &raw const response) };
     }
 }
 
 impl AsFd for Connects {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.channel.as_ref().map_or(self.listener.as_fd(), AsFd::as_fd)
     }
+}
+
+impl Connects {
+    /// Who has a copy of it can answer too.
+    fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    (one.ip().to_canonical(), one.port()) == (other.ip().to_canonical(), other.port())
 }
 
 /// What a notice means; [`None`]: it is no connection of TCP.
@@ -223,40 +251,6 @@ fn attempt(notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
     let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
     let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
     Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six }))
-}
-
-/// In the program, before it begins: installs the filter, and returns where its notices come.
-fn filter(architecture: u32) -> io::Result<RawFd> {
-    let load =
-        |at| sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: at };
-    let unless = |value, skip| sock_filter {
-        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt: 0,
-        jf: skip,
-        k: value,
-    };
-    let end = |with| sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: with };
-    let mut program = [
-        load(ARCHITECTURE_AT),
-        unless(architecture, 3),
-        load(NUMBER_AT),
-        unless(libc::SYS_connect as u32, 1),
-        end(libc::SECCOMP_RET_USER_NOTIF),
-        end(libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: takes no pointers.
-    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
-    // SAFETY: `program` and what it points to live through the call.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            c_long::from(libc::SECCOMP_SET_MODE_FILTER),
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as c_long,
-            &raw const program,
-        )
-    };
-    check(fd as c_int)
 }
 
 #[cfg(test)]

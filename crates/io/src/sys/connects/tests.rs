@@ -1,6 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use super::*;
 
@@ -31,9 +31,17 @@ fn a_program_is_led_elsewhere_without_knowing() {
     let text = "(exec 3<>/dev/tcp/192.0.2.1/9; read -u 3 line; echo $line)";
     let (child, connects, attempt) = first_of(text);
     assert_eq!(attempt.remote, "192.0.2.1:9".parse().unwrap());
-    let local = connects.redirect(&attempt, listener.local_addr().unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    assert!(attempt.led().is_none());
+    let led = connects.lead(&attempt, to).unwrap();
+    assert_eq!(attempt.led(), Some([led.local, to]));
     let (mut stream, from) = listener.accept().unwrap();
-    assert_eq!(from, local);
+    assert_eq!(from, led.local);
+    // Who has not come to answer is followed by another one, who leads it there too.
+    let again = connects.lead(&attempt, to).unwrap();
+    assert_eq!(again.local, led.local);
+    assert!(connects.lead(&attempt, ([127, 0, 0, 1], 1).into()).is_err(), "it is connected elsewhere");
+    connects.answer(&attempt, again);
     stream.write_all(b"hello\n").unwrap();
     assert_eq!(said(child), "hello\n");
     let end = connects.next().unwrap_err();
@@ -83,7 +91,8 @@ fn a_socket_of_mptcp_is_one_of_tcp() {
             break attempt;
         }
     };
-    connects.redirect(&attempt, listener.local_addr().unwrap()).unwrap();
+    let led = connects.lead(&attempt, listener.local_addr().unwrap()).unwrap();
+    connects.answer(&attempt, led);
     listener.accept().unwrap().0.write_all(b"hello").unwrap();
     assert_eq!(said(child), "hello\n");
 }

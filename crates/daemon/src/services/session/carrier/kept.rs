@@ -8,7 +8,7 @@ use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
 use handfast_core::Instant;
 use handfast_io::net::TcpStream;
-use handfast_io::{Clock, EventLoop, disconnect, forget, make_room, peek, peek_from};
+use handfast_io::{Clock, EventLoop, disconnect, forget, make_room, peek, peek_and_leave, peek_from};
 use tracing::{info, warn};
 
 use super::super::keeping::{Held, Keeping, Left, Outlives};
@@ -21,7 +21,7 @@ const ROOM: [u64; 2] = [64 << 10, 4 << 20];
 impl Program {
     /// Reads once, as recv(2) does.
     pub(super) fn read(&mut self, end: &mut End, socket: Socket, into: &mut [u8]) -> io::Result<usize> {
-        let Self { plug: Plug::Tcp(stream), held: Some(held), .. } = self else {
+        let Self { plug: Plug::Tcp(stream), held: Some(held), is_told, .. } = self else {
             return io::Read::read(&mut self.plug, into);
         };
         // Of one that is over its event says it.
@@ -34,7 +34,11 @@ impl Program {
             held.at = written;
         }
         held.widen(stream);
-        let read = peek(stream, into)?;
+        // From then on only the error tells a failure from an end, and the next process has to find it.
+        let read = match is_told {
+            true => peek_and_leave(stream, held.at - held.forgotten, into)?,
+            false => peek(stream, into)?,
+        };
         held.at += read as u64;
         Ok(read)
     }
@@ -110,6 +114,15 @@ impl Carrier {
         };
         let held = keeping.hold((socket, &saved), stream, greeting);
         held.map_err(|error| warn!(%error, "a session ends with this process")).ok()
+    }
+
+    /// Has written down that a program is about to be told that no more comes.
+    pub(super) fn note_ending(&mut self, socket: Socket) {
+        self.save();
+        let saved = self.end.saved(socket);
+        if let Some(keeping) = self.keeping() {
+            keeping.ending(socket, saved.as_ref());
+        }
     }
 
     /// A program's connection needs to be kept no more.
@@ -218,5 +231,14 @@ impl Carrier {
     /// Where the peer of a session is that a process of before has opened.
     pub(in crate::services::session) fn set_peer(&mut self, socket: Socket, list: Vec<SocketAddr>) {
         self.peers.insert(socket, Addresses { list, next: 0 });
+    }
+
+    /// The peer of a session is elsewhere: one that has no path dials there at once.
+    pub(in crate::services::session) fn move_peer(&mut self, socket: Socket, list: Vec<SocketAddr>) {
+        self.set_peer(socket, list);
+        let is_away = self.end.session(socket).is_some_and(|session| session.epochs().next().is_none());
+        if is_away && !self.is_suspended {
+            self.end.resume(Clock::SYSTEM.now(), socket);
+        }
     }
 }

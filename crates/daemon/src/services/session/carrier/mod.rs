@@ -3,6 +3,7 @@
 mod addresses;
 mod early;
 mod kept;
+mod owners;
 mod paths;
 mod plug;
 mod programs;
@@ -20,7 +21,7 @@ use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
-use handfast_assist::iosl::session::Event;
+use handfast_assist::iosl::session::{Event, Session};
 use handfast_assist::iosl::udp::StreamId;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
@@ -30,6 +31,8 @@ use super::below::Below;
 use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
+use owners::Closed;
+pub(in crate::services::session) use owners::{LOOK_EVERY, Owners};
 use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
@@ -96,6 +99,7 @@ pub(super) struct Carrier {
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     outlives: Outlives,
+    closed: Closed,
     opened: u64,
     chunk: Vec<u8>,
 }
@@ -129,6 +133,7 @@ impl Carrier {
             windows: Windows::default(),
             is_suspended: false,
             outlives,
+            closed: Closed::default(),
             opened: 0,
             chunk: vec![0; CHUNK],
         }
@@ -317,7 +322,12 @@ impl Carrier {
                 }
             }
             Event::Failed(reason) => {
-                self.abort_program(socket);
+                let has_end = self.end.session(socket).is_some_and(Session::has_heard_end);
+                if reason == Reason::Aborted && has_end {
+                    self.close_program(socket);
+                } else {
+                    self.abort_program(socket);
+                }
                 self.peers.remove(&socket);
                 self.carried.remove(&socket);
                 self.news.push_back(News::Failed(socket, reason));
@@ -339,7 +349,7 @@ impl Carrier {
     /// When [`Carrier::on_timer`] has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let own = self.due.first().map(|&(at, _)| at);
-        [own, self.end.deadline(), self.udp.deadline()].into_iter().flatten().min()
+        [own, self.closed.deadline(), self.end.deadline(), self.udp.deadline()].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -348,6 +358,7 @@ impl Carrier {
             self.lose(path, ErrorKind::TimedOut);
         }
         self.udp.on_timer(now);
+        self.look_at_owners(now);
         if self.end.deadline().is_some_and(|at| at <= now) {
             self.end.on_timer(now);
             self.sweep(now);

@@ -1,11 +1,12 @@
 //! Programs: what they write goes into sessions, and what comes by sessions goes to them.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
+use std::net::SocketAddr;
 
 use handfast_assist::iosl::end::End;
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
-use handfast_assist::iosl::session::{Read as Came, Session};
+use handfast_assist::iosl::session::Session;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 
 use super::super::keeping::Held;
@@ -82,6 +83,17 @@ impl Carrier {
         self.programs.contains_key(&socket)
     }
 
+    /// Whether one of its programs has its end of the connection there.
+    pub(in crate::services::session) fn has_program_at(&self, at: SocketAddr) -> bool {
+        let is_there = |plug: &Plug| match plug {
+            Plug::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| {
+                (peer.ip().to_canonical(), peer.port()) == (at.ip().to_canonical(), at.port())
+            }),
+            Plug::Unix(_) => false,
+        };
+        self.programs.values().any(|program| is_there(&program.plug))
+    }
+
     pub(super) fn read_program(&mut self, socket: Socket) -> ReadOutcome {
         let Some(program) = self.programs.get_mut(&socket) else { return ReadOutcome::Nothing };
         // What it has said before comes first.
@@ -93,6 +105,7 @@ impl Carrier {
             Ok(0) => {
                 program.has_ended = true;
                 self.end.finish(Clock::SYSTEM.now(), socket);
+                self.watch_owner(socket);
                 self.close_if_over(socket);
                 ReadOutcome::Nothing
             }
@@ -154,13 +167,18 @@ impl Carrier {
                 Ok(false) => return,
                 Err(_) => return self.program_gone(socket),
             }
-            match self.end.read(Clock::SYSTEM.now(), socket, CHUNK) {
-                Ok(Came::End) => {
+            match self.end.skip(Clock::SYSTEM.now(), socket, CHUNK) {
+                Ok(None) => {
                     program.is_told = true;
-                    // One that is gone has said so, or will when it is read from.
-                    let _ = program.plug.finish();
+                    if program.held.is_some() {
+                        self.note_ending(socket);
+                    }
+                    if let Some(program) = self.programs.get(&socket) {
+                        // One that is gone has said so, or will when it is read from.
+                        let _ = program.plug.finish();
+                    }
                 }
-                Ok(Came::Octets(_) | Came::Nothing) | Err(_) => return,
+                Ok(Some(_)) | Err(_) => return,
             }
         }
         self.close_if_over(socket);
@@ -184,7 +202,7 @@ impl Carrier {
     }
 
     /// A program has gone before its time.
-    fn program_gone(&mut self, socket: Socket) {
+    pub(super) fn program_gone(&mut self, socket: Socket) {
         self.news.push_back(News::Aborted(socket));
         self.end.reset(Clock::SYSTEM.now(), socket, Reason::Aborted);
     }
@@ -203,6 +221,15 @@ impl Carrier {
     pub(super) fn abort_program(&mut self, socket: Socket) {
         if let Some(program) = self.take_program(socket) {
             program.plug.abort();
+        }
+    }
+
+    /// The other end's program has written all that it wanted, and does not read any more: this one gets all of it, and its end. What it
+    /// writes then the kernel resets, as that of who had closed such a connection would.
+    pub(super) fn close_program(&mut self, socket: Socket) {
+        if let Some(program) = self.take_program(socket) {
+            // It may be gone.
+            let _ = program.plug.finish();
         }
     }
 

@@ -14,7 +14,12 @@ pub(super) struct Bases {
     pub(super) read: u64,
     /// Octets written before.
     pub(super) written: u64,
+    /// The program was told that no more comes, or is about to be: before that nothing but a failure closes its connection.
+    pub(super) is_ending: bool,
 }
+
+const PROGRAM: u8 = 1;
+const ENDING: u8 = 2;
 
 /// This process's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +31,9 @@ pub(in crate::services::session) struct Entry {
 
 impl Entry {
     pub(super) fn emit(&self, saved: &Saved) -> Vec<u8> {
-        let mut out = vec![VERSION, self.program.is_some().into()];
-        if let Some(Bases { number, read, written }) = self.program {
+        let mut out = vec![VERSION, 0];
+        if let Some(Bases { number, read, written, is_ending }) = self.program {
+            out[1] = PROGRAM | if is_ending { ENDING } else { 0 };
             out.extend([number, read, written].into_iter().flat_map(u64::to_be_bytes));
         }
         out.extend((self.note.len() as u16).to_be_bytes());
@@ -37,8 +43,8 @@ impl Entry {
     }
 
     pub(super) fn parse(text: &[u8]) -> Option<(Self, Saved)> {
-        let (&[version, has_program], mut rest) = text.split_first_chunk()?;
-        if version != VERSION || has_program > 1 {
+        let (&[version, flags], mut rest) = text.split_first_chunk()?;
+        if version != VERSION {
             return None;
         }
         let mut number = || -> Option<u64> {
@@ -46,9 +52,11 @@ impl Entry {
             rest = after;
             Some(u64::from_be_bytes(*number))
         };
-        let program = match has_program {
-            1 => Some(Bases { number: number()?, read: number()?, written: number()? }),
-            _ => None,
+        let is_ending = flags & ENDING != 0;
+        let program = match flags & !ENDING {
+            PROGRAM => Some(Bases { number: number()?, read: number()?, written: number()?, is_ending }),
+            0 if !is_ending => None,
+            _ => return None,
         };
         let (len, rest) = rest.split_first_chunk()?;
         let (note, saved) = rest.split_at_checked(u16::from_be_bytes(*len).into())?;

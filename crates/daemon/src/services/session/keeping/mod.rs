@@ -9,6 +9,7 @@ mod slots;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 
 use handfast_assist::iosl::end::Saved;
@@ -22,7 +23,8 @@ use entry::Bases;
 pub(super) use entry::Entry;
 use slots::Slots;
 
-const SLOTS: &str = "sessions";
+/// The name of what is written down.
+pub(super) const SLOTS: &str = "sessions";
 
 /// How sessions outlive this process, if they do.
 pub(super) enum Outlives {
@@ -220,7 +222,8 @@ impl Keeping {
         let Standing { read, written, .. } = Standing::of(stream)?;
         peek_from(stream, 0)?;
         self.number += 1;
-        let bases = Bases { number: self.number, read, written: written + greeting as u64 };
+        let written = written + greeting as u64;
+        let bases = Bases { number: self.number, read, written, is_ending: false };
         let name = name(bases.number);
         let (_, entry) =
             self.held.get_mut(&socket).ok_or_else(|| io::Error::other("more sessions than are kept"))?;
@@ -228,6 +231,14 @@ impl Keeping {
         self.store.keep(&name, stream.as_fd())?;
         self.save(socket, Some(saved));
         Ok(Held { forgotten: 0, at: 0, room: 0 })
+    }
+
+    /// A program is about to be told that no more comes.
+    pub(super) fn ending(&mut self, socket: Socket, saved: Option<&Saved>) {
+        if let Some(bases) = self.held.get_mut(&socket).and_then(|(_, entry)| entry.program.as_mut()) {
+            bases.is_ending = true;
+            self.save(socket, saved);
+        }
     }
 
     /// A program's connection is over.
@@ -238,6 +249,27 @@ impl Keeping {
         self.save(socket, saved);
         self.drop_from_store(&name(bases.number));
     }
+}
+
+/// A listener at an address of this machine, at any port: that of the process before, which has this name, or a new one, which the next
+/// process gets.
+pub(super) fn kept_listener(
+    store: Option<&mut Keeping>,
+    name: &str,
+    at: SocketAddr,
+) -> io::Result<TcpListener> {
+    let (found, store) = match store {
+        Some(store) => (store.store.take(name).map(TcpListener::from), Some(store)),
+        None => (None, None),
+    };
+    let is_new = found.is_none();
+    let listener = found.map_or_else(|| TcpListener::bind(at), Ok)?;
+    // One that is kept stays so at all times.
+    if let Some(store) = store.filter(|_| is_new) {
+        store.keep(name, &listener)?;
+    }
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
 /// Of a program's name. In base 36 all names have room in one string of the environment, which execve(2) bounds at 128 KiB; capitals are
@@ -264,6 +296,10 @@ fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
         return Err(io::ErrorKind::ConnectionReset.into());
     }
     let standing = Standing::of(stream)?;
+    if standing.is_closed && !bases.is_ending {
+        // The process before has read how it has failed, and was killed before it could write that down.
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
     peek_from(stream, 0)?;
     let behind = || io::Error::other("it was not told all of what comes first");
     let taken = standing.read.checked_sub(bases.read).ok_or_else(behind)?;
@@ -273,16 +309,4 @@ fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_short_and_each_is_another_one() {
-        assert_eq!([0, 35, 36, 1_295, 1_296].map(name), ["p0", "pZ", "p10", "pZZ", "p100"]);
-        assert_ne!(name(u64::from_str_radix("rogram", 36).unwrap()), "program");
-        assert_eq!(name(u64::MAX).len(), 14);
-        // Of as many as are kept, after a billion of connections.
-        let long: usize = (1_000_000_000..1_000_010_100).map(|number| name(number).len() + 1).sum();
-        assert!(long < 128 << 10, "{long}");
-    }
-}
+mod tests;

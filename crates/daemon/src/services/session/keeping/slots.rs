@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::{Whence, lseek};
 
 const HALF: usize = 2_048;
 const SLOT: u64 = 2 * HALF as u64;
@@ -40,9 +41,12 @@ impl Slots {
         let file = File::from(descriptor);
         let count = (file.metadata()?.len() / SLOT) as usize;
         let (mut sequences, mut found) = (vec![0; count], Vec::new());
-        for (slot, sequence) in sequences.iter_mut().enumerate() {
-            let mut octets = vec![0; SLOT as usize];
+        let mut octets = [0; SLOT as usize];
+        let mut from = 0;
+        while let Some(slot) = next_written(&file, from)? {
+            let Some(sequence) = sequences.get_mut(slot) else { break };
             file.read_exact_at(&mut octets, slot as u64 * SLOT)?;
+            from = slot + 1;
             let halves = octets.chunks(HALF).filter_map(parsed);
             let Some((newest, text)) = halves.max_by_key(|(sequence, _)| *sequence) else { continue };
             *sequence = newest;
@@ -74,6 +78,16 @@ impl Slots {
 impl AsFd for Slots {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+}
+
+/// The first slot from this one on into which something was written: there may be thousands of others.
+fn next_written(file: &File, from: usize) -> io::Result<Option<usize>> {
+    match lseek(file, (from as u64 * SLOT) as i64, Whence::SeekData) {
+        Ok(at) => Ok(Some((at as u64 / SLOT) as usize)),
+        // lseek(2): there is none.
+        Err(nix::Error::ENXIO) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,19 +1,25 @@
 //! Connections of a program that knows of no proxy: its calls of connect(2) come here first.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use handfast_assist::iosl::probe::Policy;
 use handfast_core::Duration;
 use handfast_io::net::TcpStream as Stream;
-use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, SourceId, wait};
+use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, Led, SourceId, wait};
 use tracing::warn;
 
 use super::super::carrier::Plug;
+use super::super::keeping::{Keeping, kept_listener};
 
 /// `EHOSTUNREACH` of errno(3).
 pub(super) const UNREACHABLE: i32 = 113;
+/// `ECONNRESET`.
+const RESET: i32 = 104;
+/// Where sockets are led, as the names of descriptors have it that the next end gets.
+const FOUR: &str = "caught-four";
+const SIX: &str = "caught-six";
 /// A connection within this machine is there by then.
 const WITHIN: Duration = Duration::from_millis(200);
 
@@ -28,11 +34,15 @@ pub(super) struct Catcher {
 }
 
 impl Catcher {
-    pub(super) fn new(connects: Connects, policy: Policy, io: &mut EventLoop) -> io::Result<Self> {
-        let four = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        four.set_nonblocking(true)?;
-        let six = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).ok();
-        let six = six.filter(|six| six.set_nonblocking(true).is_ok());
+    pub(super) fn new(
+        connects: Connects,
+        policy: Policy,
+        mut store: Option<&mut Keeping>,
+        io: &mut EventLoop,
+    ) -> io::Result<Self> {
+        let mut listen = |name, at: IpAddr| kept_listener(store.as_deref_mut(), name, (at, 0).into());
+        let four = listen(FOUR, Ipv4Addr::LOCALHOST.into())?;
+        let six = listen(SIX, Ipv6Addr::LOCALHOST.into()).ok();
         let id = io.add_descriptor(&connects)?;
         Ok(Self { connects, policy, id, four, six })
     }
@@ -66,14 +76,28 @@ impl Catcher {
         self.connects.refuse(attempt, error);
     }
 
-    /// The other end of the program's own socket. Where it fails the call was answered as the policy has it.
-    pub(super) fn catch(&self, attempt: &Attempt) -> io::Result<Plug> {
+    /// The program's end of a call whose socket leads here already, if it does: an end before this one has not come to answer.
+    pub(super) fn led_before(&self, attempt: &Attempt) -> Option<SocketAddr> {
+        let [local, peer] = attempt.led()?;
+        let is_own = |listener: &TcpListener| listener.local_addr().is_ok_and(|own| own == peer);
+        self.listeners().any(is_own).then_some(local)
+    }
+
+    /// The other end of the program's own socket, and what [`Catcher::answer`] is to say. Where it fails the call was answered as the
+    /// policy has it.
+    pub(super) fn catch(&self, attempt: &Attempt) -> io::Result<(Plug, Led)> {
         let mut last: io::Error = ErrorKind::AddrNotAvailable.into();
-        for listener in [Some(&self.four), self.six.as_ref()].into_iter().flatten() {
-            drain(listener);
+        let was_led = self.led_before(attempt).is_some();
+        for listener in self.listeners() {
+            if !was_led {
+                drain(listener);
+            }
             // A socket that is for IPv6 only is not led to an address of IPv4.
-            match self.connects.redirect(attempt, listener.local_addr()?) {
-                Ok(local) => return accept(listener, local).map(Plug::Tcp),
+            match self.connects.lead(attempt, listener.local_addr()?) {
+                Ok(led) => {
+                    let accepted = accept(listener, led.local).map(|stream| (Plug::Tcp(stream), led));
+                    return accepted.inspect_err(|_| self.connects.refuse(attempt, RESET));
+                }
                 Err(error) => last = error,
             }
         }
@@ -83,6 +107,24 @@ impl Catcher {
             Policy::Require => self.connects.refuse(attempt, last.raw_os_error().unwrap_or(UNREACHABLE)),
         }
         Err(last)
+    }
+
+    /// The program is connected. Before that it waits: what it was not told of may still fail.
+    pub(super) fn answer(&self, attempt: &Attempt, led: Led) {
+        self.connects.answer(attempt, led);
+    }
+
+    /// The same for one of [`Catcher::led_before`].
+    pub(super) fn answer_again(&self, attempt: &Attempt) {
+        if let Some([_, peer]) = attempt.led()
+            && let Ok(led) = self.connects.lead(attempt, peer)
+        {
+            self.connects.answer(attempt, led);
+        }
+    }
+
+    fn listeners(&self) -> impl Iterator<Item = &TcpListener> {
+        [Some(&self.four), self.six.as_ref()].into_iter().flatten()
     }
 }
 

@@ -1,8 +1,6 @@
 //! `handfastd session run`, `connect`, `status`, `suspend` and `resume`.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::net::UnixStream as Stream;
 use std::path::Path;
 use std::process::{Command as Program, ExitCode};
@@ -87,13 +85,16 @@ HTTPS_PROXY name. For ssh use `handfastd session connect` as its ProxyCommand.
 
 --all is for programs that read no such variables, static ones too: the kernel asks this process at each connect(2)
 (seccomp's user notification). It needs no root. PROGRAM and all that it starts then cannot get other rights: sudo, su
-and other set-user-ID programs do not work in it. It ends with this process, and what uses io_uring is not seen.
+and other set-user-ID programs do not work in it. What uses io_uring is not seen.
 
 --cgroup needs root and a kernel with BTF. PROGRAM runs in a cgroup of its own, where the kernel leads connections to this
 process: those of set-user-ID programs and of io_uring, too, and getpeername(2) names the server. A program is connected
 at once, and sees a reset where its server is not reached.
 
 Exit code: that of PROGRAM. 2: the system does not allow it to run.";
+
+/// Sessions that `connect` may have at once: its own, and some that ask its peer for something.
+const MOST_OF_CONNECT: usize = 16;
 
 const CONNECT_HELP: &str = "\
 For ssh:  ssh -o 'ProxyCommand handfastd session connect --peer SERVER %h %p' SERVER
@@ -159,7 +160,8 @@ fn described(control: &Path, answer: &Value) -> String {
     answer.to_string()
 }
 
-fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
+/// `is_again`: another process has begun as this one does, and has been killed.
+fn setup(options: PeerOptions, places: &Places, is_again: bool) -> Result<Setup, String> {
     let PeerOptions { peer, peer_key, policy, below, .. } = options;
     below.is_there().map_err(|why| format!("error: --below {}: {why}", below.name()))?;
     let key = peer_key.map(|text| {
@@ -170,11 +172,13 @@ fn setup(options: PeerOptions, places: &Places) -> Result<Setup, String> {
         None if peer.is_some() => Policy::Require,
         Some(PolicyWord::Prefer) | None => Policy::Prefer,
     };
-    let fixed = peer.map(|text| peers::named(&text)).transpose()?;
+    let fixed = peer.map(|text| peers::named(&text, is_again)).transpose()?;
     let known = Known::of_peers(&places.known_peers())?;
     let peers = Peers::new(fixed, key.transpose()?, policy, known);
-    let outlives = Outlives::No("only what `run` without --all and --cgroup has outlives its process");
-    Ok(Setup { peers, keys: keys::own(&places.key())?, config: Config::default(), below, outlives })
+    let outlives =
+        Outlives::No("this kernel forgets what was read of a connection (SO_PEEK_OFF for TCP: Linux 6.9)");
+    let (keys, config) = (keys::own(&places.key())?, Config::default());
+    Ok(Setup { peers, keys, config, below, outlives, is_for_connect: false })
 }
 
 /// A log on standard error, where somebody wants one. It ends with the process.
@@ -186,46 +190,55 @@ fn start_log(is_verbose: bool) {
 
 fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
     let RunOptions { peer, all, cgroup, program } = parsed(options);
-    // One that is of no use is none of this command's.
-    let store = DescriptorStore::of_process().ok().flatten();
-    if let Some(kept) = store.and_then(keeper::Given::of) {
-        start_log(peer.verbose);
-        let places = Places::of_user()?;
-        return kept.begin(setup(peer, &places)?, &places, io);
-    }
-    if !all && !cgroup && keeps_octets() {
-        start_log(peer.verbose);
-        return keeper::run(&program).map(Begun::Done);
-    }
     let places = Places::of_user()?;
     start_log(peer.verbose);
-    let mut local = Local::new(setup(peer, &places)?, &places, io)?;
-    let mut environment = local.listen(io)?;
+    if let Some(kept) = given() {
+        let setup = setup(peer, &places, kept.is_again())?;
+        return Ok(Begun::Running(Box::new(kept.begin(setup, &places, io)?)));
+    }
     let reach = match (all, cgroup) {
         (true, _) => Reach::Caught,
         (_, true) => Reach::Led,
         _ => Reach::Asked,
     };
-    if reach != Reach::Asked {
-        environment.retain(|(name, _)| *name == END_VARIABLE);
-    }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
-    local.start(Program::new(name).args(arguments).envs(environment), reach, io)?;
+    let mut command = Program::new(name);
+    command.args(arguments);
+    if keeps_octets() {
+        return keeper::run(command, reach).map(Begun::Done);
+    }
+    let mut local = Local::new(setup(peer, &places, false)?, &places, io)?;
+    command.envs(front::for_reach(local.listen(io)?, reach));
+    local.program = Some((command, reach));
     Ok(Begun::Running(Box::new(local)))
+}
+
+/// What this process's keeper has given it, if it has one. A store that is of no use is none of these commands'.
+fn given() -> Option<keeper::Given> {
+    DescriptorStore::of_process().ok().flatten().and_then(keeper::Given::of)
 }
 
 fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> {
     let ConnectOptions { peer, host, port } = parsed(options);
     let target =
         Target::new(&host, port).ok_or_else(|| format!("error: `{}` is no host", host.escape_debug()))?;
+    start_log(peer.verbose);
+    let places = Places::of_user()?;
+    if let Some(kept) = given() {
+        let mut setup = Setup { is_for_connect: true, ..setup(peer, &places, kept.is_again())? };
+        setup.config.sessions = MOST_OF_CONNECT;
+        return Ok(Begun::Running(Box::new(kept.begin(setup, &places, io)?)));
+    }
     if peer.peer.is_none()
         && let Ok(end) = std::env::var(END_VARIABLE)
     {
         return by_another(&end, &target).map(Begun::Done);
     }
-    let places = Places::of_user()?;
-    start_log(peer.verbose);
-    let mut local = Local::new(setup(peer, &places)?, &places, io)?;
+    if keeps_octets() {
+        return keeper::connect(target).map(Begun::Done);
+    }
+    let setup = Setup { is_for_connect: true, ..setup(peer, &places, false)? };
+    let mut local = Local::new(setup, &places, io)?;
     let system = |error: std::io::Error| format!("error: {error}");
     let (here, there) = Stream::pair().map_err(system)?;
     here.set_nonblocking(true).map_err(system)?;
@@ -238,34 +251,7 @@ fn begin_connect(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, Stri
 
 /// By the end of the program that this one belongs to.
 fn by_another(end: &str, target: &Target) -> Result<ExitCode, String> {
-    let (password, at) =
-        front::end_at(end).ok_or_else(|| format!("error: {END_VARIABLE} is no end's address"))?;
-    let wrong = |what: &str| format!("error: {at}: {what}");
-    let mut stream = TcpStream::connect(at).map_err(|error| wrong(&error.to_string()))?;
-    // It may fail on no connection of TCP.
-    let _ = stream.set_nodelay(true);
-    let asked = stream.write_all(front::request(target, password).as_bytes());
-    asked.map_err(|error| wrong(&error.to_string()))?;
-    let mut answer = Vec::new();
-    // Byte by byte: what comes after it is the server's.
-    while !answer.ends_with(b"\r\n\r\n") && answer.len() < 1_024 {
-        let mut byte = [0];
-        match stream.read(&mut byte) {
-            Ok(1) => answer.push(byte[0]),
-            Ok(_) => return Err(wrong("it has closed the connection")),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(wrong(&error.to_string())),
-        }
-    }
-    if !answer.starts_with(b"HTTP/1.1 200") {
-        return Err(wrong(&format!("{target} is not reached")));
-    }
-    let pipes = Pipes::start(stream).map_err(|error| wrong(&error.to_string()))?;
-    match pipes.wait() {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "handfastd: error: {target}: {error}");
-            Ok(ExitCode::FAILURE)
-        }
-    }
+    let pipes = Pipes::by_end(end, target).map_err(|error| format!("error: {END_VARIABLE}: {error}"))?;
+    let pipes = pipes.ok_or_else(|| format!("error: {target} is not reached"))?;
+    Ok(if pipes.wait_and_say(target) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

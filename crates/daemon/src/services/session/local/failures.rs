@@ -41,12 +41,12 @@ impl Local {
         client.refuse(self.catcher.as_ref(), Refusal::Unreached);
     }
 
-    /// A program that this end has started sees for itself what becomes of a connection; `connect` is told by nobody else.
+    /// A program that was started sees for itself what becomes of a connection; `connect` is told by nobody else.
     pub(super) fn target_failed(&mut self, target: &Target, why: &str) {
-        if self.child.is_some() {
-            info!(%target, why, "connection failed");
-        } else {
+        if self.is_for_connect {
             self.fail(&format!("error: {target}: {why}"));
+        } else {
+            info!(%target, why, "connection failed");
         }
     }
 

@@ -229,11 +229,26 @@ pub(super) fn target(authority: &str) -> Option<Target> {
     Target::new(host, port.parse().ok()?)
 }
 
+/// Where an end is, as [`end_at`] reads it.
+pub(super) fn address(at: SocketAddr, password: &str) -> String {
+    format!("http://{USER}:{password}@{at}")
+}
+
+/// Of what a program has in its environment, what it needs whose connections come here so.
+pub(super) fn for_reach(
+    mut environment: Vec<(&'static str, String)>,
+    reach: super::Reach,
+) -> Vec<(&'static str, String)> {
+    if reach != super::Reach::Asked {
+        environment.retain(|(name, _)| *name == super::END_VARIABLE);
+    }
+    environment
+}
+
 /// What a program has in its environment that is to come here.
 pub(super) fn environment(at: SocketAddr, password: &str) -> Vec<(&'static str, String)> {
-    let user = USER;
-    let socks = format!("socks5h://{user}:{password}@{at}");
-    let http = format!("http://{user}:{password}@{at}");
+    let socks = format!("socks5h://{USER}:{password}@{at}");
+    let http = address(at, password);
     let no_proxy = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
     let no_proxy = no_proxy.unwrap_or_else(|_| "localhost,127.0.0.1,::1".to_owned());
     vec![

@@ -8,7 +8,11 @@ mod failures;
 mod front;
 mod fronts;
 mod gate;
+mod group;
 mod keeper;
+mod lane;
+mod led;
+mod names;
 mod peers;
 mod pipes;
 mod places;
@@ -41,6 +45,9 @@ use client::Client;
 pub(super) use commands::{companions, tools};
 use fronts::Fronts;
 use gate::Gate;
+use group::Group;
+use led::Led;
+use names::Names;
 use peers::{Peer, Peers};
 use pipes::Pipes;
 pub(super) use places::Places;
@@ -112,6 +119,7 @@ pub(super) struct Local {
     fronts: Option<Fronts>,
     questions: Questions,
     resolver: Resolver,
+    names: Names,
     straight: Straight,
     /// Programs that wait for a name; whether a peer is not to be asked.
     looked_up: BTreeMap<u64, (Client, bool)>,
@@ -132,6 +140,13 @@ pub(super) struct Local {
     catcher: Option<Catcher>,
     /// Where the kernel leads the program's connections, if it does.
     gate: Option<Gate>,
+    led: Led,
+    /// The program's, where this process has made it. It goes after what is attached to it.
+    group: Option<Group>,
+    /// What is to be started once signals are heard.
+    program: Option<(Command, Reach)>,
+    /// The program is `connect`.
+    is_for_connect: bool,
     /// Where the program is this process's own standard input and output.
     pipes: Option<Pipes>,
     has_failed: bool,
@@ -144,11 +159,13 @@ struct Setup {
     config: Config,
     below: Below,
     outlives: Outlives,
+    /// For `connect`.
+    is_for_connect: bool,
 }
 
 impl Local {
     fn new(setup: Setup, places: &Places, io: &mut EventLoop) -> Result<Self, String> {
-        let Setup { peers, keys, config, below, outlives } = setup;
+        let Setup { peers, keys, config, below, outlives, is_for_connect } = setup;
         let system = |error: std::io::Error| format!("error: {error}");
         // Nobody dials this end.
         let identity = Identity { keys, allowed: Allowed::default(), seed: keys::random()? };
@@ -169,6 +186,7 @@ impl Local {
             fronts: None,
             questions,
             resolver: Resolver::new(io).map_err(system)?,
+            names: Names::default(),
             straight: Straight::new(),
             looked_up: BTreeMap::new(),
             next_number: 0,
@@ -183,6 +201,10 @@ impl Local {
             child: None,
             catcher: None,
             gate: None,
+            led: Led::default(),
+            group: None,
+            program: None,
+            is_for_connect,
             pipes: None,
             has_failed: false,
         })
@@ -199,18 +221,19 @@ impl Local {
     }
 
     /// Starts the program; how its connections come here.
-    fn start(&mut self, command: &mut Command, reach: Reach, io: &mut EventLoop) -> Result<(), String> {
+    fn start(&mut self, mut command: Command, reach: Reach, io: &mut EventLoop) -> Result<(), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let wrong = |error: std::io::Error| format!("error: {name}: {error}");
         Child::hear_of_ends().map_err(wrong)?;
         if reach == Reach::Led {
-            let gate = Gate::open(self.peers.policy(), io)?;
-            gate.take_in(command).map_err(wrong)?;
-            self.gate = Some(gate);
+            let group = Group::of_process()?;
+            self.gate = Some(Gate::open(self.peers.policy(), &group.open()?, None, io)?);
+            group.take_in(&mut command).map_err(wrong)?;
+            self.group = Some(group);
         }
         let child = if reach == Reach::Caught {
-            let (child, connects) = Connects::of(command).map_err(wrong)?;
-            self.catcher = Some(Catcher::new(connects, self.peers.policy(), io).map_err(wrong)?);
+            let (child, connects) = Connects::of(&mut command).map_err(wrong)?;
+            self.catcher = Some(Catcher::new(connects, self.peers.policy(), None, io).map_err(wrong)?);
             child
         } else {
             command.spawn().map_err(wrong)?
@@ -231,6 +254,7 @@ impl Local {
         if self.source.is_some_and(|(server, source)| source_towards(server).ok() != source) {
             self.source = None;
             self.peers.probes().on_network_change();
+            self.look_up_all_again();
         }
         let migrating = self.carrier.on_routes_changed();
         if migrating > 0 {

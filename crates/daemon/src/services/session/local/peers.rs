@@ -75,6 +75,26 @@ impl Peers {
         Self { fixed, key, policy, probes, known, led: BTreeSet::new(), not_led: BTreeSet::new() }
     }
 
+    /// What the user has called the peer.
+    pub(super) fn fixed_name(&self) -> Option<&str> {
+        self.fixed.as_ref().map(|peer| peer.name.as_str())
+    }
+
+    /// A peer has these addresses now.
+    pub(super) fn is_at(&mut self, name: &str, addresses: &[SocketAddr]) {
+        if let Some(peer) = self.fixed.as_mut().filter(|peer| peer.name == name) {
+            addresses.clone_into(&mut peer.addresses);
+        }
+    }
+
+    /// A process before this one had a peer's addresses: they count as long as nobody has looked.
+    pub(super) fn was_at(&mut self, before: &Peer) {
+        let is_unknown = |peer: &&mut Peer| peer.name == before.name && peer.addresses.is_empty();
+        if let Some(peer) = self.fixed.as_mut().filter(is_unknown) {
+            peer.addresses.clone_from(&before.addresses);
+        }
+    }
+
     pub(super) fn policy(&self) -> Policy {
         self.policy
     }
@@ -155,11 +175,15 @@ impl Peers {
     }
 }
 
-/// The peer that a user has named: `HOST` or `HOST:PORT`.
-pub(super) fn named(text: &str) -> Result<Peer, String> {
+/// The peer that a user has named: `HOST` or `HOST:PORT`. `is_again`: a process before this one has had an answer to who that is. Nobody
+/// waits for another one, or ends where there is none now: it has no address until it is looked up.
+pub(super) fn named(text: &str, is_again: bool) -> Result<Peer, String> {
     let name = if super::front::target(text).is_some() { text.to_owned() } else { format!("{text}:{PORT}") };
     let wrong = |what: String| format!("error: --peer {text}: {what}");
     let target = super::front::target(&name).ok_or_else(|| wrong("expected HOST:PORT".to_owned()))?;
+    if is_again && target.host().parse::<IpAddr>().is_err() {
+        return Ok(Peer { name, addresses: Vec::new() });
+    }
     let found = (target.host(), target.port()).to_socket_addrs().map_err(|error| wrong(error.to_string()))?;
     let addresses: Vec<_> = found.collect();
     if addresses.is_empty() {

@@ -6,7 +6,13 @@ use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 
+use handfast_assist::iosl::frame::Target;
 use nix::unistd::dup2_stdout;
+
+use super::front;
+
+/// The longest answer of an end.
+const LONGEST_ANSWER: usize = 1_024;
 
 /// A connection of which each direction ends by itself.
 pub(super) trait Duplex: Read + Write + Send + Sized + 'static {
@@ -48,6 +54,34 @@ pub(super) struct Pipes {
 }
 
 impl Pipes {
+    /// Connects them to a target by an end of this machine. [`None`]: it does not reach the target.
+    ///
+    /// # Errors
+    /// Nobody has answered there.
+    pub(super) fn by_end(end: &str, target: &Target) -> io::Result<Option<Self>> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "that is no end's address");
+        let (password, at) = front::end_at(end).ok_or_else(wrong)?;
+        let mut stream = TcpStream::connect(at)?;
+        // It may fail on no connection of TCP.
+        let _ = stream.set_nodelay(true);
+        stream.write_all(front::request(target, password).as_bytes())?;
+        let mut answer = Vec::new();
+        // Byte by byte: what comes after it is the server's.
+        while !answer.ends_with(b"\r\n\r\n") && answer.len() < LONGEST_ANSWER {
+            let mut byte = [0];
+            match stream.read(&mut byte) {
+                Ok(1) => answer.push(byte[0]),
+                Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !answer.starts_with(b"HTTP/1.1 200") {
+            return Ok(None);
+        }
+        Self::start(stream).map(Some)
+    }
+
     /// Copies between this process's pipes and `stream`. Where one direction has ended the other one goes on.
     pub(super) fn start(stream: impl Duplex) -> io::Result<Self> {
         let (mut to, mut from) = (stream.double()?, stream);
@@ -77,6 +111,15 @@ impl Pipes {
     /// Whether all that came is written.
     pub(super) fn is_finished(&self) -> bool {
         self.output.is_finished()
+    }
+
+    /// As [`Pipes::wait`]: whether all was well. It says what was not.
+    pub(super) fn wait_and_say(self, target: &Target) -> bool {
+        let done = self.wait();
+        if let Err(error) = &done {
+            let _ = writeln!(io::stderr(), "handfastd: error: {target}: {error}");
+        }
+        done.is_ok()
     }
 
     /// Waits for the end of both directions: whether the connection has broken. Where it has, or nobody takes what comes, input is

@@ -48,6 +48,10 @@ impl Local {
     /// Names have been found.
     pub(super) fn on_answers(&mut self, io: &mut EventLoop) {
         for (number, found) in self.resolver.answers() {
+            if let Some(name) = self.names.take(number) {
+                self.peer_is_at(&name, &found);
+                continue;
+            }
             let Some((client, is_straight)) = self.looked_up.remove(&number) else { continue };
             if found.is_empty() {
                 self.not_reached(client, "the name has no address");
@@ -117,12 +121,19 @@ impl Local {
 
     fn attach(&mut self, io: &mut EventLoop, socket: Socket, client: Client) {
         let Client { via, dialect, rest, target } = client;
-        let caught = match (via, &self.catcher) {
-            (Via::Plug(plug, id), _) => Ok((plug, id)),
-            (Via::Call(attempt), Some(catcher)) => catcher.catch(&attempt).map(|plug| (plug, None)),
+        let (caught, call) = match (via, &self.catcher) {
+            (Via::Plug(plug, id), _) => (Ok((plug, id)), None),
+            (Via::Call(attempt), Some(catcher)) => match catcher.catch(&attempt) {
+                Ok((plug, led)) => (Ok((plug, None)), Some((attempt, led))),
+                Err(error) => (Err(error), None),
+            },
             (Via::Call(_), None) => return,
         };
         let attached = caught.and_then(|plug| self.carrier.attach(io, socket, plug, dialect.granted(), rest));
+        // Its connection is kept by now: the next end goes on with it, whether or not this one comes to answer.
+        if let (Some((attempt, led)), Some(catcher)) = (call, &self.catcher) {
+            catcher.answer(&attempt, led);
+        }
         if let Err(error) = attached {
             self.give_up(socket);
             self.target_failed(&target, &format!("program not taken: {error}"));
@@ -134,7 +145,8 @@ impl Local {
         for (socket, note) in self.carrier.restore(io, left) {
             let target = self.carrier.target(socket).map(|(target, _)| target);
             let is_done = self.carrier.end().session(socket).is_none_or(Session::is_done);
-            match (Peer::of_note(&note), target) {
+            let peer = Peer::of_note(&note).inspect(|peer| self.peers.was_at(peer));
+            match (peer, target) {
                 (Some(peer), Some(target)) if is_done || self.carrier.is_attached(socket) => {
                     self.carrier.set_peer(socket, peer.addresses.clone());
                     self.purposes.insert(socket, Purpose { peer, target, aim: Aim::Program });
@@ -148,6 +160,12 @@ impl Local {
     /// A program calls connect(2).
     pub(super) fn on_calls(&mut self, io: &mut EventLoop) {
         while let Some(attempt) = self.catcher.as_ref().and_then(Catcher::next) {
+            if let Some(catcher) = &self.catcher
+                && catcher.led_before(&attempt).is_some_and(|at| self.carrier.has_program_at(at))
+            {
+                catcher.answer_again(&attempt);
+                continue;
+            }
             let Some(target) = Target::new(&attempt.remote.ip().to_string(), attempt.remote.port()) else {
                 continue;
             };
@@ -176,6 +194,8 @@ impl Local {
             }
         }
         self.on_straight();
+        self.let_go_of_led();
+        self.note_straight();
     }
 
     fn target_of(&self, socket: Socket) -> Option<String> {
@@ -213,11 +233,15 @@ impl Local {
         let Some(Purpose { peer, aim: Aim::Program | Aim::Later, .. }) = self.purposes.get(&socket) else {
             return;
         };
+        let peer = peer.clone();
+        // Of a server that has no peer nobody wants to know more.
+        if is_opened || self.peers.fixed_name() == Some(&peer.name) {
+            self.look_up_again(&peer.name);
+        }
         // In between is a network that is away, which says nothing of the peer.
         if is_opened || !(was_connected || why == ErrorKind::ConnectionRefused) {
             return;
         }
-        let peer = peer.clone();
         if was_connected && self.peers.key_of(&peer).is_some() {
             // Who is there does not have the key, or is no peer: which?
             return self.ask_for_key(peer);

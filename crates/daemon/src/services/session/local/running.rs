@@ -61,9 +61,7 @@ impl Local {
             self.timers.set(Due::Accept, Some(Self::now() + ACCEPT_AGAIN));
             Vec::new()
         });
-        for client in clients {
-            self.ask(io, client);
-        }
+        self.on_led(io, clients);
         self.hear(io);
     }
 
@@ -91,6 +89,13 @@ impl Local {
 }
 
 impl Running for Local {
+    fn begin(&mut self, io: &mut EventLoop) -> Result<(), String> {
+        match self.program.take() {
+            Some((command, reach)) => self.start(command, reach, io),
+            None => Ok(()),
+        }
+    }
+
     fn on_readable(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
         if self.carrier.has(id) {
             let outcome = self.carrier.on_readable(io, id);
@@ -119,7 +124,11 @@ impl Running for Local {
             let _ = self.routes.take();
             self.timers.set_by(Due::Routes, Self::now() + SETTLE);
         } else if self.child.as_ref().is_some_and(|child| child.id() == id) {
-            self.child.as_mut().map(Child::look);
+            let has_ended = self.child.as_mut().is_some_and(Child::look);
+            if has_ended && self.is_for_connect {
+                // Its threads may wait for input still, and have its socket.
+                self.carrier.programs_are_gone();
+            }
             self.end_if_hung_up();
         } else if self.questions.is_listener(id) {
             self.accept_questions(io);

@@ -1,7 +1,6 @@
 //! Connections that go straight to their targets, since there is no peer: octets from one socket to another.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 
 use handfast_assist::iosl::frame::Target;
@@ -9,15 +8,14 @@ use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, SourceId};
 
-use super::super::carrier::Plug;
+use super::super::carrier::{LOOK_EVERY, Owners, Plug};
 use super::client::{Client, Via};
+use super::lane::Lane;
 
 /// Connections at once.
 const MOST: usize = 1_000;
 /// What waits in each direction.
 const CHUNK: usize = 64 << 10;
-/// Turns of one connection before the others have theirs.
-const MOST_TURNS: usize = 16;
 /// A target that does not answer by then cannot be reached, whatever number of addresses it has.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 /// An address has so long at most before the next one is tried. The kernel has sent its SYN twice by then.
@@ -29,53 +27,6 @@ pub(super) enum Failed {
     Unreached(Client, String),
     /// It has ended before its time, and not by the program.
     Broken(Target, String),
-}
-
-/// Where a direction has broken: at the side from which it comes, or at the other one.
-struct Broken {
-    is_source: bool,
-    error: io::Error,
-}
-
-/// One direction.
-#[derive(Debug, Default)]
-struct Lane {
-    waiting: Vec<u8>,
-    sent: usize,
-    has_ended: bool,
-    is_told: bool,
-}
-
-impl Lane {
-    /// Moves what there is; whether there may be more.
-    fn pump(&mut self, from: &mut Plug, to: &mut Plug, chunk: &mut [u8]) -> Result<bool, Broken> {
-        for _ in 0..MOST_TURNS {
-            while self.sent < self.waiting.len() {
-                match to.write(&self.waiting[self.sent..]) {
-                    Ok(written) => self.sent += written,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(Broken { is_source: false, error }),
-                }
-            }
-            self.waiting.clear();
-            self.sent = 0;
-            if self.has_ended {
-                if !std::mem::replace(&mut self.is_told, true) {
-                    to.finish().map_err(|error| Broken { is_source: false, error })?;
-                }
-                return Ok(false);
-            }
-            match from.read(chunk) {
-                Ok(0) => self.has_ended = true,
-                Ok(read) => self.waiting.extend_from_slice(&chunk[..read]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Broken { is_source: true, error }),
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// A connection that is not there yet.
@@ -96,6 +47,14 @@ struct Open {
     lanes: [Lane; 2],
 }
 
+impl Open {
+    /// The program writes no more, and the target does.
+    fn is_half(&self) -> bool {
+        let [there, back] = &self.lanes;
+        there.is_told && !back.has_ended
+    }
+}
+
 enum Relay {
     Connecting(Connecting),
     Open(Open),
@@ -107,13 +66,19 @@ pub(super) struct Straight {
     owners: BTreeMap<SourceId, u64>,
     failed: Vec<Failed>,
     next: u64,
+    /// When programs that have ended what they write are looked at: they may have closed their sockets.
+    look_at: Option<Instant>,
+    of_sockets: Owners,
+    /// Some are open that were not, or the other way round.
+    has_changed: bool,
     chunk: Vec<u8>,
 }
 
 impl Straight {
     pub(super) fn new() -> Self {
         let (relays, owners, failed) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { relays, owners, failed, next: 0, chunk: vec![0; CHUNK] }
+        let (look_at, of_sockets, has_changed) = (None, Owners::default(), false);
+        Self { relays, owners, failed, next: 0, look_at, of_sockets, has_changed, chunk: vec![0; CHUNK] }
     }
 
     pub(super) fn has(&self, id: SourceId) -> bool {
@@ -129,6 +94,19 @@ impl Straight {
         self.relays.len()
     }
 
+    /// Whether some are open that were not, or the other way round, since the last time.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    /// The programs of those that are open.
+    pub(super) fn programs(&self) -> impl Iterator<Item = (SourceId, &TcpStream)> {
+        self.relays.values().filter_map(|relay| match relay {
+            Relay::Open(Open { plugs: [Plug::Tcp(program), _], ids: [id, _], .. }) => Some((*id, program)),
+            _ => None,
+        })
+    }
+
     /// What has failed since the last time.
     pub(super) fn take_failed(&mut self) -> Vec<Failed> {
         std::mem::take(&mut self.failed)
@@ -140,7 +118,7 @@ impl Straight {
             Relay::Connecting(connecting) => Some(connecting.next_at),
             Relay::Open(_) => None,
         };
-        self.relays.values().filter_map(by).min()
+        self.relays.values().filter_map(by).chain(self.look_at).min()
     }
 
     /// Connects a program to the first of these addresses that takes it.
@@ -219,7 +197,8 @@ impl Straight {
             }
         };
         self.owners.insert(own, number);
-        let lanes = [rest, dialect.granted()].map(|waiting| Lane { waiting, ..Lane::default() });
+        self.has_changed = true;
+        let lanes = [rest, dialect.granted()].map(Lane::with);
         self.pump(io, number, Open { name, plugs: [plug, Plug::Tcp(target)], ids: [own, id], lanes });
     }
 
@@ -234,14 +213,17 @@ impl Straight {
         let is_over = open.lanes.iter().all(|lane| lane.is_told);
         match moved {
             Ok(more) if !is_over => {
+                if open.is_half() {
+                    self.look_at.get_or_insert(Clock::SYSTEM.now() + LOOK_EVERY);
+                }
                 if more {
                     io.read_again(open.ids[0]);
                 }
                 self.relays.insert(number, Relay::Open(open));
             }
-            Ok(_) => self.owners.retain(|_, owner| *owner != number),
+            Ok(_) => self.forget(number),
             Err((is_of_program, broken)) => {
-                self.owners.retain(|_, owner| *owner != number);
+                self.forget(number);
                 open.plugs.into_iter().for_each(Plug::abort);
                 if !is_of_program {
                     self.failed.push(Failed::Broken(open.name, broken.error.to_string()));
@@ -250,8 +232,37 @@ impl Straight {
         }
     }
 
+    /// Closes those whose programs have closed their sockets: the target has got all that they have written.
+    fn look_at_programs(&mut self, now: Instant) {
+        if self.look_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let Self { relays, of_sockets, .. } = self;
+        let is_half = |relay: &Relay| matches!(relay, Relay::Open(open) if open.is_half());
+        self.look_at = relays.values().any(is_half).then_some(now + LOOK_EVERY);
+        let mut is_gone = |relay: &Relay| match relay {
+            Relay::Open(open @ Open { plugs: [Plug::Tcp(program), _], .. }) if open.is_half() => {
+                of_sockets.are_gone(program)
+            }
+            _ => false,
+        };
+        let gone: Vec<_> =
+            relays.iter().filter_map(|(&number, relay)| is_gone(relay).then_some(number)).collect();
+        for number in gone {
+            self.relays.remove(&number);
+            self.forget(number);
+        }
+    }
+
+    /// A connection is over.
+    fn forget(&mut self, number: u64) {
+        self.owners.retain(|_, owner| *owner != number);
+        self.has_changed = true;
+    }
+
     /// Gives up what takes too long, or tries the next address.
     pub(super) fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
+        self.look_at_programs(now);
         let is_late =
             |relay: &Relay| matches!(relay, Relay::Connecting(connecting) if connecting.next_at <= now);
         let late: Vec<_> =

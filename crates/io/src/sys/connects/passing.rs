@@ -1,0 +1,231 @@
+//! Calls of connect(2) that one process takes and another one answers, which may be gone at any time: who takes them remembers those
+//! that nobody has answered, and passes them on to the next one.
+//!
+//! A notice that was taken is given to nobody else by the kernel (`seccomp_unotify(2)`), and its program waits as long as anybody has the
+//! listener. Who takes it has to be the program's parent: it looks at its memory, and fetches its socket, which Yama allows to those
+//! (ptrace(2)).
+
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
+
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
+
+use super::super::inherited;
+use super::{Attempt, Call, Connects, Unseen};
+
+/// Calls that wait at once; others wait in the kernel.
+const MOST: usize = 256;
+
+/// A message: what it is, whether its socket is one of IPv6, the call's number, an error of errno(3), an address and a port.
+const LEN: usize = 1 + 1 + 8 + 4 + 16 + 2;
+const TCP: u8 = 1;
+const UNSEEN: u8 = 2;
+
+/// Takes calls, and passes them on.
+#[derive(Debug)]
+pub struct KeptConnects {
+    connects: Connects,
+    /// To who answers; [`None`]: nobody does yet.
+    channel: Option<UnixDatagram>,
+    /// With whether they were passed on.
+    waiting: Vec<(Call, bool)>,
+    /// The program and all its children are gone.
+    is_over: bool,
+}
+
+impl KeptConnects {
+    /// Of a program that is started later, or was.
+    pub fn new(connects: Connects) -> Self {
+        Self { connects, channel: None, waiting: Vec::new(), is_over: false }
+    }
+
+    /// What the one who answers from now on has to have: the listener, and the channel. The one before is gone.
+    ///
+    /// # Errors
+    /// What socketpair(2) says.
+    pub fn next_one(&mut self) -> io::Result<[OwnedFd; 2]> {
+        let (here, there) = UnixDatagram::pair()?;
+        here.set_nonblocking(true)?;
+        self.channel = Some(here);
+        self.waiting.iter_mut().for_each(|(_, is_passed)| *is_passed = false);
+        Ok([self.connects.listener().try_clone_to_owned()?, there.into()])
+    }
+
+    /// What is readable once there is something to do.
+    pub fn watch(&self) -> Option<BorrowedFd<'_>> {
+        (!self.is_over && self.waiting.len() < MOST).then(|| self.connects.as_fd())
+    }
+
+    /// Takes what there is, and passes on what it can. To be called from time to time, too: an answer makes nothing readable.
+    pub fn turn(&mut self) {
+        let Self { connects, channel, waiting, is_over } = self;
+        waiting.retain(|(call, _)| connects.is_valid(number(call)).is_ok());
+        while !*is_over && waiting.len() < MOST {
+            match connects.next() {
+                Ok(Some(call)) => waiting.push((call, false)),
+                Ok(None) => break,
+                Err(_) => *is_over = true,
+            }
+        }
+        let Some(channel) = channel else { return };
+        for (call, is_passed) in waiting.iter_mut().filter(|(_, is_passed)| !is_passed) {
+            match send(channel, call) {
+                Ok(()) => *is_passed = true,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn number(call: &Call) -> u64 {
+    match call {
+        Call::Tcp(attempt) => attempt.id,
+        Call::Unseen(unseen) => unseen.id,
+    }
+}
+
+fn send(channel: &UnixDatagram, call: &Call) -> io::Result<()> {
+    let nowhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+    let (kind, is_six, error, remote, socket) = match call {
+        Call::Tcp(attempt) => (TCP, attempt.is_six, 0, attempt.remote, Some(attempt.socket.as_raw_fd())),
+        Call::Unseen(unseen) => (UNSEEN, false, unseen.error.raw_os_error().unwrap_or(0), nowhere, None),
+    };
+    let address = match remote.ip() {
+        IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+        IpAddr::V6(six) => six.octets(),
+    };
+    let mut octets = vec![kind, is_six.into()];
+    octets.extend(number(call).to_ne_bytes());
+    octets.extend(error.to_ne_bytes());
+    octets.extend(address);
+    octets.extend(remote.port().to_ne_bytes());
+    let numbers: Vec<_> = socket.into_iter().collect();
+    let rights = [ControlMessage::ScmRights(&numbers)];
+    let rights = &rights[..numbers.len()];
+    sendmsg::<UnixAddr>(channel.as_raw_fd(), &[IoSlice::new(&octets)], rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// The next call that was passed on, if there is one.
+///
+/// # Errors
+/// What recvmsg(2) says, such as that there may be no more descriptors.
+pub(super) fn receive(channel: &UnixDatagram) -> io::Result<Option<Call>> {
+    let (mut octets, mut space) = ([0; LEN], nix::cmsg_space!([i32; 1]));
+    let mut parts = [IoSliceMut::new(&mut octets)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let received = match recvmsg::<UnixAddr>(channel.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+        Ok(received) => received,
+        Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut sockets = Vec::new();
+    for message in received.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = message {
+            sockets.extend(inherited::received(&numbers));
+        }
+    }
+    let len = received.bytes;
+    let call = parsed(octets.get(..len).unwrap_or_default(), sockets.pop());
+    call.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+fn parsed(octets: &[u8], socket: Option<OwnedFd>) -> Option<Call> {
+    let (&[kind, is_six], rest) = octets.split_first_chunk()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    let (error, rest) = rest.split_first_chunk()?;
+    let (address, rest) = rest.split_first_chunk::<16>()?;
+    let port = u16::from_ne_bytes(rest.try_into().ok()?);
+    let id = u64::from_ne_bytes(*id);
+    match kind {
+        TCP => {
+            let remote = (Ipv6Addr::from(*address).to_canonical(), port).into();
+            Some(Call::Tcp(Attempt { id, remote, socket: socket?, is_six: is_six != 0 }))
+        }
+        UNSEEN => {
+            let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*error));
+            Some(Call::Unseen(Unseen { id, error }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::process::{Command, Stdio};
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn next_of(kept: &mut KeptConnects, answers: &Connects) -> Attempt {
+        for _ in 0..2_000 {
+            kept.turn();
+            match answers.next().unwrap() {
+                Some(Call::Tcp(attempt)) => return attempt,
+                Some(Call::Unseen(unseen)) => panic!("{unseen:?}"),
+                None => sleep(Duration::from_millis(1)),
+            }
+        }
+        panic!("nothing comes")
+    }
+
+    fn answering(kept: &mut KeptConnects) -> Connects {
+        let [listener, channel] = kept.next_one().unwrap();
+        Connects::passed_on(listener, channel.into()).unwrap()
+    }
+
+    #[test]
+    fn a_call_that_was_taken_by_one_who_is_gone_is_answered_by_the_next_one() {
+        let (starter, connects) = Connects::prepare().unwrap();
+        let mut kept = KeptConnects::new(connects);
+        let first = answering(&mut kept);
+        let mut command = Command::new("bash");
+        command.args(["-c", "exec 3<>/dev/tcp/192.0.2.1/9; read -u 3 line; echo $line"]);
+        let mut child = starter
+            .start({
+                command.stdout(Stdio::piped());
+                command
+            })
+            .unwrap();
+        let attempt = next_of(&mut kept, &first);
+        assert_eq!(attempt.remote, "192.0.2.1:9".parse().unwrap());
+        // It has led it somewhere, and not come to answer.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let led = first.lead(&attempt, to).unwrap();
+        drop((attempt, first));
+        let second = answering(&mut kept);
+        let attempt = next_of(&mut kept, &second);
+        assert_eq!(attempt.led(), Some([led.local, to]));
+        let led = second.lead(&attempt, to).unwrap();
+        listener.accept().unwrap().0.write_all(b"hello\n").unwrap();
+        second.answer(&attempt, led);
+        drop(attempt);
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        child.wait().unwrap();
+        assert_eq!(said, "hello\n");
+        kept.turn();
+        assert!(kept.waiting.is_empty() && kept.is_over && kept.watch().is_none());
+    }
+
+    #[test]
+    fn a_program_that_is_not_started_leaves_nobody_waiting() {
+        let (starter, connects) = Connects::prepare().unwrap();
+        drop(starter);
+        let mut kept = KeptConnects::new(connects);
+        for _ in 0..2_000 {
+            kept.turn();
+            if kept.is_over {
+                return;
+            }
+            sleep(Duration::from_millis(1));
+        }
+        panic!("it waits for a program that nobody starts");
+    }
+}
