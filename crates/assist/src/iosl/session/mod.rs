@@ -8,6 +8,7 @@
 //! sessions. Its bounds are in [`Config`].
 
 mod blocks;
+mod beside;
 mod config;
 mod datagrams;
 mod dials;

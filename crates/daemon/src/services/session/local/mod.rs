@@ -1,14 +1,17 @@
 //! The end beside a program: `handfastd session run` and `handfastd session connect`.
 
+mod associations;
 mod catcher;
 mod child;
 mod client;
 mod commands;
+mod datagrams;
 mod failures;
 mod front;
 mod fronts;
 mod gate;
 mod keeper;
+mod owners;
 mod peers;
 mod pipes;
 mod places;
@@ -35,6 +38,7 @@ use super::carrier::Carrier;
 use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
+use associations::Associations;
 use catcher::Catcher;
 use child::Child;
 use client::Client;
@@ -70,6 +74,8 @@ struct Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
     Program,
+    /// Programs that send datagrams.
+    Datagrams,
     /// It only asks which key the peer has.
     Key,
     /// Its program has gone without it: should the peer answer late, the next one has it.
@@ -96,6 +102,8 @@ enum Due {
     Waiting,
     /// Programs that have not said what they want.
     Asking,
+    /// Sessions of datagrams that nobody uses.
+    Datagrams,
     /// Programs that could not be taken.
     Accept,
     Questions,
@@ -110,6 +118,7 @@ pub(super) struct Local {
     carrier: Carrier,
     peers: Peers,
     fronts: Option<Fronts>,
+    associations: Associations,
     questions: Questions,
     resolver: Resolver,
     straight: Straight,
@@ -167,6 +176,7 @@ impl Local {
             carrier: Carrier::new(identity, config, below, outlives, keys::random()?),
             peers,
             fronts: None,
+            associations: Associations::new(),
             questions,
             resolver: Resolver::new(io).map_err(system)?,
             straight: Straight::new(),
