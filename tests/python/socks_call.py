@@ -1,6 +1,6 @@
-"""A program that calls a server by UDP, as `handfastd session run` has it do: SOCKS5's UDP ASSOCIATE (RFC 1928 section 7).
+"""A program that calls a server by UDP, by SOCKS5's UDP ASSOCIATE (RFC 1928 section 7).
 
-`python socks_call.py HOST PORT SECONDS [intruder]` sends 50 datagrams a second to an echo, and prints what came of them.
+`python socks_call.py HOST PORT SECONDS [intruder]` sends 50 datagrams a second to an echo, and prints what came of it.
 With `straight` as SECONDS' prefix there is no relay: `straight:5`.
 """
 
@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 EVERY_S = 0.02
@@ -95,8 +96,9 @@ def call(by: Relay | Straight, host: str, port: int, span: float) -> dict[str, o
         late += bool(came) and number < max(came)
         came[number] = time.monotonic()
     times = sorted(came.values())
-    gaps = sorted((after - before for before, after in zip(times, times[1:], strict=False)), reverse=True)
-    return {"sent": sent, "came": len(came), "twice": twice, "late": late, "gaps_s": gaps[:10], "last": max(came, default=-1)}
+    gaps = sorted((after - before for before, after in pairwise(times)), reverse=True)
+    last = max(came, default=-1)
+    return {"sent": sent, "came": len(came), "twice": twice, "late": late, "gaps_s": gaps[:10], "last": last}
 
 
 def as_another_user(act: Callable[[], None]) -> None:

@@ -31,6 +31,7 @@ EVERY_S = 2.0
 AWAY = (0.0, 0.4)
 """Seconds without an address, in turn."""
 SPAN_S = 13.0
+Record = Callable[[str, object], None]
 PROGRAMS = ROOT / "tests" / "python"
 ANSWER = "192.0.2.77"
 
@@ -85,7 +86,7 @@ def _call(made: Scene, below: str, span: str, *more: str, run: bool = True) -> d
 
 
 @pytest.mark.parametrize("below", ["tcp", "udp"])
-def test_a_call_goes_on_while_the_address_changes(tmp_path: Path, below: str, record_property: Any) -> None:
+def test_a_call_goes_on_while_the_address_changes(tmp_path: Path, below: str, record_property: Record) -> None:
     with _made(tmp_path, below) as made, _serving(made.server, CALL, bytes) as came:
         with made.roaming(every=EVERY_S, away=AWAY) as times:
             found = _call(made, below, str(SPAN_S))
@@ -101,9 +102,12 @@ def test_a_call_goes_on_while_the_address_changes(tmp_path: Path, below: str, re
 
 
 def test_without_sessions_the_same_call_ends_at_the_first_change(tmp_path: Path) -> None:
-    with _made(tmp_path, "tcp") as made, _serving(made.server, CALL, bytes):
-        with made.roaming(every=1.0, away=(0.0,)) as times:
-            found = _call(made, "tcp", "straight:5", run=False)
+    with (
+        _made(tmp_path, "tcp") as made,
+        _serving(made.server, CALL, bytes),
+        made.roaming(every=1.0, away=(0.0,)) as times,
+    ):
+        found = _call(made, "tcp", "straight:5", run=False)
     assert len(times) >= 2
     assert 0 < found["came"] < 0.6 * found["sent"], found
 

@@ -48,7 +48,7 @@ fn call(world: &mut World, span: Duration) {
 }
 
 #[test]
-fn a_session_of_datagrams_opens_carries_and_ends() {
+fn datagrams_go_both_ways_and_octets_do_not() {
     let mut world = world(None);
     call(&mut world, ms(1_000));
     world.run_for(ms(100));
@@ -57,16 +57,12 @@ fn a_session_of_datagrams_opens_carries_and_ends() {
     for end in [CLIENT, SERVER] {
         let (target, _) = world.ends[end].target(sockets[end]).unwrap();
         assert_eq!(*target, port(0));
-        assert_eq!(world.ends[end].write(world.now, sockets[end], b"octets"), Ok(0), "it has no room for octets");
+        assert_eq!(
+            world.ends[end].write(world.now, sockets[end], b"octets"),
+            Ok(0),
+            "it has no room for octets"
+        );
     }
-    world.ends[CLIENT].finish(world.now, sockets[CLIENT]);
-    world.run_for(ms(100));
-    assert_eq!(world.ends[SERVER].read(world.now, sockets[SERVER], 0), Ok(Read::End));
-    world.ends[SERVER].finish(world.now, sockets[SERVER]);
-    world.run_for(ms(100));
-    assert_eq!(world.ends[CLIENT].read(world.now, sockets[CLIENT], 0), Ok(Read::End));
-    world.run_for(ms(1_000));
-    assert_eq!(world.ends.each_ref().map(|end| end.sessions().count()), [0; 2], "nothing is left");
 }
 
 /// What a peer without sessions of datagrams makes of the request: a frame that it does not know.
@@ -183,6 +179,23 @@ fn path(pair: &Pair, end: usize, socket: Socket) -> PathId {
 }
 
 #[test]
+fn a_session_of_datagrams_ends_as_others_do() {
+    let (mut pair, [one, other]) = opened();
+    for (end, socket) in [(CLIENT, one), (SERVER, other)] {
+        pair.ends[end].finish(NOW, socket);
+        pair.settle();
+        assert_eq!(pair.ends[1 - end].read(NOW, if end == CLIENT { other } else { one }, 0), Ok(Read::End));
+    }
+    pair.settle();
+    for (end, socket) in [(CLIENT, one), (SERVER, other)] {
+        let events: Vec<_> = std::iter::from_fn(|| pair.ends[end].poll_event(NOW)).collect();
+        assert!(events.contains(&(socket, Event::Done)), "{events:?}");
+    }
+    pair.settle();
+    assert_eq!(pair.ends.each_ref().map(|end| end.sessions().count()), [0; 2], "nothing is left");
+}
+
+#[test]
 fn what_is_too_long_to_go_beside_goes_as_a_frame() {
     let (mut pair, [one, other]) = opened();
     let most = ROOM - 20;
@@ -214,8 +227,9 @@ fn what_waits_has_a_bound_and_the_oldest_give_way() {
         pair.ends[SERVER].on_datagram(NOW, there, &sealed);
         assert!(pair.ends[SERVER].memory() <= 64 << 10);
     }
-    let came: Vec<_> =
-        std::iter::from_fn(|| pair.ends[SERVER].receive_datagram(other)).map(|datagram| datagram[0]).collect();
+    let came: Vec<_> = std::iter::from_fn(|| pair.ends[SERVER].receive_datagram(other))
+        .map(|datagram| datagram[0])
+        .collect();
     assert_eq!(came, (139..200).collect::<Vec<_>>());
     let dropped = pair.ends[CLIENT].session(one).unwrap().dropped_datagrams();
     assert_eq!(dropped, [139, 0]);

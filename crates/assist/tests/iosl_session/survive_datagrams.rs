@@ -7,8 +7,7 @@ use handfast_assist::iosl::secure::{Channel, Entropy, Keys, Pattern};
 /// The two ends of a path, after their handshake.
 pub(crate) fn pair(seed: u8) -> [Channel; 2] {
     let (own, peer) = (Keys::new([1; 32]), Keys::new([2; 32]));
-    let mut initiator =
-        Channel::initiator(&own, Some(&peer.public()), Entropy::new([seed; 32])).unwrap();
+    let mut initiator = Channel::initiator(&own, Some(&peer.public()), Entropy::new([seed; 32])).unwrap();
     let mut responder = Channel::responder(&peer, Pattern::Ik, Entropy::new([seed + 1; 32])).unwrap();
     responder.read(&initiator.write(b"").unwrap()).unwrap();
     initiator.read(&responder.write(b"").unwrap()).unwrap();

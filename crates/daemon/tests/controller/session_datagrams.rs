@@ -31,7 +31,10 @@ impl Echo {
             let mut datagram = vec![0; 65_535];
             while !stop.load(Ordering::SeqCst) {
                 let Ok((len, from)) = socket.recv_from(&mut datagram) else { continue };
-                assert_eq!((datagram[12], datagram[13], &datagram[16..20]), (0x21, 0x12, &[127, 0, 0, 1][..]));
+                assert_eq!(
+                    (datagram[12], datagram[13], &datagram[16..20]),
+                    (0x21, 0x12, &[127, 0, 0, 1][..])
+                );
                 let mut seen = all.lock().unwrap();
                 if !seen.contains(&from) {
                     seen.push(from);
@@ -139,7 +142,8 @@ impl Relay {
         let mut datagram = vec![0; 65_535];
         let (len, from) = self.socket.recv_from(&mut datagram).ok()?;
         assert_eq!(from, self.at);
-        let SocksDatagram { fragment: 0, host, port, payload } = SocksDatagram::parse(&datagram[..len])? else {
+        let SocksDatagram { fragment: 0, host, port, payload } = SocksDatagram::parse(&datagram[..len])?
+        else {
             panic!("a fragment")
         };
         Some((host, port, payload.to_vec()))
@@ -182,9 +186,16 @@ fn datagrams_go_to_a_target_and_back() {
         }
         relay.exchange(&SocksHost::Address(Ipv4Addr::LOCALHOST.into()), echo.port, b"by its address");
         let status = scene.server.status();
-        assert_eq!((&status["udp_ports"], &status["sessions"]), (&2.into(), &2.into()), "a target, a session");
+        assert_eq!(
+            (&status["udp_ports"], &status["sessions"]),
+            (&2.into(), &2.into()),
+            "a target, a session"
+        );
         let target = status["list"][0]["target"].as_str().unwrap().to_owned();
-        assert_eq!((target, &status["list"][0]["below"]), (format!("echo.example:{}/udp", echo.port), &below.into()));
+        assert_eq!(
+            (target, &status["list"][0]["below"]),
+            (format!("echo.example:{}/udp", echo.port), &below.into())
+        );
         // The program closes its connection: that is the end of its relay.
         drop(relay);
         scene.server.status_with(|status| status["udp_ports"] == 0 && status["sessions"] == 0);
@@ -219,7 +230,9 @@ fn what_goes_nowhere_is_refused_with_a_reason_and_harms_nobody() {
     relay.exchange(&name(), echo.port, b"at last");
     assert_eq!(echo.asked_from(), 1);
     let log = run.end();
-    for says in ["the peer does not lead to this target", "fragments are not put together", "it goes to no host"] {
+    for says in
+        ["the peer does not lead to this target", "fragments are not put together", "it goes to no host"]
+    {
         assert!(log.contains(says), "{says}: {log}");
     }
 }

@@ -21,8 +21,8 @@ mod transport;
 pub use channel::{Broken, Channel, Pattern};
 pub use entropy::Entropy;
 pub use keys::{Allowed, Keys, PublicKey};
-pub use transport::AROUND_DATAGRAM;
 pub use records::{MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Reader, TooLong, prefixed};
+pub use transport::AROUND_DATAGRAM;
 
 #[cfg(test)]
 mod tests;

@@ -63,14 +63,17 @@ mod tests {
 
     #[test]
     fn each_is_given_up_two_minutes_after_it_was_touched_last() {
-        let (mut idle, at) = (Idle::new(IDLE), |seconds| Instant::from_millis(1_000 * seconds));
+        let (mut idle, at) = (Idle::new(IDLE), |seconds: u64| Instant::from_millis(1_000 * seconds));
         for (second, key) in [(0, 'a'), (10, 'b'), (50, 'a'), (60, 'c')] {
             idle.touch(at(second), key);
         }
         idle.remove('c');
         assert_eq!((idle.longest().collect::<String>(), idle.len()), ("ba".to_owned(), 2));
         assert_eq!((idle.take(at(129)), idle.deadline()), (None, Some(at(130))));
-        assert_eq!((idle.take(at(170)), idle.take(at(169)), idle.take(at(170))), (Some('b'), None, Some('a')));
+        assert_eq!(
+            (idle.take(at(170)), idle.take(at(169)), idle.take(at(170))),
+            (Some('b'), None, Some('a'))
+        );
         assert_eq!((idle.deadline(), idle.len()), (None, 0));
     }
 }

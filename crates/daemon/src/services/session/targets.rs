@@ -207,7 +207,8 @@ mod tests {
         let header = of("192.0.2.7:1", "[2001:db8::1]:2");
         assert_eq!((header[13], header[15], header.len()), (0x21, 36, 52));
         let client = "192.0.2.7:1".parse().unwrap();
-        let families = ["127.0.0.1:2", "[2001:db8::1]:2"].map(|target| datagram_header(client, target.parse().unwrap())[13]);
+        let families = ["127.0.0.1:2", "[2001:db8::1]:2"]
+            .map(|target| datagram_header(client, target.parse().unwrap())[13]);
         assert_eq!(families, [0x12, 0x22]);
         assert_eq!(header[16..32], *b"\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\x02\x07");
     }

@@ -144,7 +144,8 @@ pub(super) fn refuse(mut control: TcpStream, code: u8) {
 
 /// The user of a program, and a port for it.
 fn relay_for(io: &mut EventLoop, control: &TcpStream) -> io::Result<(u32, UdpSocket, u16, SourceId)> {
-    let user = owners::of_peer(control).ok_or_else(|| io::Error::other("nobody knows whose program it is"))?;
+    let user =
+        owners::of_peer(control).ok_or_else(|| io::Error::other("nobody knows whose program it is"))?;
     let mut relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let port = relay.local_addr()?.port();
     let id = io.add(&mut relay, Interest::READABLE)?;
@@ -244,7 +245,9 @@ impl Associations {
             }
         };
         match target {
-            _ if datagram.fragment != 0 => Brought::Dropped("it is a fragment, and fragments are not put together"),
+            _ if datagram.fragment != 0 => {
+                Brought::Dropped("it is a fragment, and fragments are not put together")
+            }
             None => Brought::Dropped("it goes to no host and port"),
             Some(target) => Brought::Datagram(target, datagram.payload.to_vec()),
         }
@@ -266,7 +269,13 @@ impl Associations {
     }
 
     /// A session is on its way for the first datagram of a relay to a target.
-    pub(super) fn insert(&mut self, now: Instant, (number, target): (u64, Target), session: Socket, first: &[u8]) {
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        (number, target): (u64, Target),
+        session: Socket,
+        first: &[u8],
+    ) {
         let Some(association) = self.all.get_mut(&number) else { return };
         let mut early = Early::default();
         early.push(first);

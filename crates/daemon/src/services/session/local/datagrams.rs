@@ -34,7 +34,9 @@ impl Local {
     pub(super) fn associate(&mut self, io: &mut EventLoop, programs: Vec<(SourceId, TcpStream)>) {
         for (id, control) in programs {
             if !self.peers.is_named() {
-                warn!("no relay of UDP: it needs --peer, since a datagram says nothing of whether a peer is at its target");
+                warn!(
+                    "no relay of UDP: it needs --peer, since a datagram says nothing of whether a peer is at its target"
+                );
                 refuse(control, NOT_SUPPORTED);
                 continue;
             }
@@ -115,13 +117,16 @@ impl Local {
     fn send_by(&mut self, socket: Socket, datagram: &[u8]) {
         match self.carrier.send_datagram(socket, datagram) {
             Ok(()) => {}
-            Err(Unsent::Away | Unsent::NotSpoken | Unsent::TooLong | Unsent::Over(_)) => self.associations.dropped += 1,
+            Err(Unsent::Away | Unsent::NotSpoken | Unsent::TooLong | Unsent::Over(_)) => {
+                self.associations.dropped += 1
+            }
         }
     }
 
     fn open_for(&mut self, number: u64, target: Target, first: &[u8]) {
         let Asked::Peer(peer) = self.peers.of(&target, None) else {
-            return self.drop_datagram(number, "the peer does not lead to its target, and UDP does not go straight");
+            return self
+                .drop_datagram(number, "the peer does not lead to its target, and UDP does not go straight");
         };
         if let Some(oldest) = self.associations.in_the_way(number) {
             self.end_one(oldest);
@@ -151,7 +156,9 @@ impl Local {
         self.associations.touch(Self::now(), socket);
         while let Some(datagram) = self.carrier.receive_datagram(socket) {
             let association = of.as_ref().and_then(|(number, _)| self.associations.get_mut(*number));
-            let given = association.zip(of.as_ref()).is_some_and(|(one, (_, target))| one.give(target, &datagram).is_ok());
+            let given = association
+                .zip(of.as_ref())
+                .is_some_and(|(one, (_, target))| one.give(target, &datagram).is_ok());
             self.associations.dropped += u64::from(!given);
         }
     }

@@ -22,7 +22,8 @@ pub(super) fn of_sender(port: u16) -> Option<u32> {
 }
 
 fn one(tables: &[&str], is_it: impl Fn(&Line<'_>) -> bool) -> Option<u32> {
-    let texts: Vec<String> = tables.iter().map(|table| fs::read_to_string(table).unwrap_or_default()).collect();
+    let texts: Vec<String> =
+        tables.iter().map(|table| fs::read_to_string(table).unwrap_or_default()).collect();
     let mut users: Vec<u32> = texts.iter().flat_map(|text| users(text, &is_it)).collect();
     users.dedup();
     <[u32; 1]>::try_from(users).ok().map(|[user]| user)

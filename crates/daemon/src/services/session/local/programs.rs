@@ -169,7 +169,9 @@ impl Local {
                     info!(target, away_ms = away.as_millis(), "session goes on by another path");
                 }
                 News::Datagrams(socket) => self.on_datagrams(socket),
-                News::Done(socket) if self.associations.of(socket).is_some() => self.on_datagrams_done(socket),
+                News::Done(socket) if self.associations.of(socket).is_some() => {
+                    self.on_datagrams_done(socket)
+                }
                 News::Done(socket) | News::Aborted(socket) => drop(self.purposes.remove(&socket)),
                 News::Unreached(socket, why, was_connected) => {
                     self.on_unreached(io, socket, why, was_connected);
