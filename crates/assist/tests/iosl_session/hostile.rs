@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use crate::memory::NOW;
 use crate::survive::survive_input;
+use crate::survive_datagrams::survive_datagrams;
 use crate::survive_saved::survive_saved;
 use crate::world::{CLIENT, SERVER, identity, keys};
 
@@ -77,6 +78,11 @@ proptest! {
             octets[place] = octet;
         }
         survive_saved(&octets);
+    }
+
+    #[test]
+    fn datagrams_in_any_order_come_once(data in prop::collection::vec(any::<u8>(), 0..400)) {
+        survive_datagrams(&data);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 mod attacks;
 mod basics;
+mod beside;
 mod crowds;
+mod datagrams;
 mod finish;
 mod hostile;
 mod insider;
@@ -13,5 +15,6 @@ mod room;
 mod sequences;
 mod share;
 mod survive;
+mod survive_datagrams;
 mod survive_saved;
 mod world;

@@ -5,6 +5,7 @@
 //! is left. `IOSL_SEQUENCES=10000 cargo test -p handfast-assist --test iosl_session sequences`.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use handfast_assist::iosl::end::{Config, End};
 use handfast_assist::iosl::frame::Reason;
@@ -13,6 +14,7 @@ use handfast_core::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
+use crate::beside::{Beside, Faults};
 use crate::programs::Program;
 use crate::world::{CLIENT, SERVER, World, ms};
 
@@ -211,6 +213,10 @@ fn must_succeed(case: &Case) -> bool {
 
 fn play(case: &Case) -> Result<(), TestCaseError> {
     let mut world = World::new(&case.configs);
+    if case.seed.is_multiple_of(2) {
+        let faults = Faults { lost: 10, doubled: 20, late: 20 };
+        world.beside = Some(Beside::new(faults, case.seed));
+    }
     for (number, (_, knows)) in case.sessions.iter().enumerate() {
         world.open(programs(case, number), *knows);
     }
@@ -226,6 +232,8 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
     let must_succeed = must_succeed(case);
     for pair in &world.programs {
         for (end, program) in pair.iter().enumerate() {
+            let different: BTreeSet<_> = program.datagrams.iter().collect();
+            prop_assert_eq!(different.len(), program.datagrams.len(), "a datagram came twice");
             let peer = &pair[1 - end];
             // A server's program that nobody has told of a session is not one.
             if program.socket.is_none() && !program.is_over() && end == SERVER {

@@ -12,6 +12,7 @@ use handfast_assist::iosl::ids::{Connection, Id, Socket};
 use handfast_assist::iosl::secure::{Allowed, Keys};
 use handfast_core::{Duration, Instant};
 
+use crate::beside::Beside;
 use crate::programs::Program;
 
 pub(crate) const CLIENT: usize = 0;
@@ -56,7 +57,7 @@ pub(crate) struct World {
     configs: [Config; 2],
     generation: u8,
     pub(crate) wires: Vec<Wire>,
-    by_path: BTreeMap<(usize, PathId), usize>,
+    pub(crate) by_path: BTreeMap<(usize, PathId), usize>,
     /// Which end dials with which path, and when it is known how that ends.
     dials: Vec<(Instant, usize, PathId)>,
     /// Whether a connection can come about.
@@ -68,6 +69,10 @@ pub(crate) struct World {
     /// Pairs of programs, by session in the order of opening.
     pub(crate) programs: Vec<[Program; 2]>,
     pub(crate) by_socket: BTreeMap<(usize, Socket), usize>,
+    /// What carries datagrams beside connections, where something does.
+    pub(crate) beside: Option<Beside>,
+    /// Datagrams that were sent, so that each is another one.
+    numbered: u64,
     /// Records that an end has sent, where an attacker listens.
     pub(crate) heard: Option<Vec<(usize, usize, Vec<u8>)>>,
     /// Paths that had something to send, and no room.
@@ -100,6 +105,8 @@ impl World {
             dial_takes: [DELAY + DELAY, ms(700)],
             programs: Vec::new(),
             by_socket: BTreeMap::new(),
+            beside: None,
+            numbered: 0,
             heard: None,
             stuck: BTreeSet::new(),
             saved: Default::default(),
@@ -110,7 +117,12 @@ impl World {
     /// The client opens a session for a pair of programs. `knows`: it has the server's key.
     pub(crate) fn open(&mut self, programs: [Program; 2], knows: bool) -> usize {
         let number = self.programs.len();
-        let target = Target::new("server.example", 1_000 + number as u16).unwrap();
+        self.open_to(programs, knows, Target::new("server.example", 1_000 + number as u16).unwrap())
+    }
+
+    /// The same to a target whose port says which pair of programs it is.
+    pub(crate) fn open_to(&mut self, programs: [Program; 2], knows: bool, target: Target) -> usize {
+        let number = self.programs.len();
         let ends = [([127, 0, 0, 1], 2_000 + number as u16).into(), ([10, 0, 0, 2], target.port()).into()];
         let peer = knows.then(|| keys(SERVER).public());
         let connection = Connection::Tcp(ends);
@@ -236,10 +248,15 @@ impl World {
 
     /// Each program at an end sends a datagram with a number.
     pub(crate) fn datagram(&mut self, end: usize) {
-        self.each(end, |end, now, socket| {
-            // It may be refused: there is no path, or nobody takes it.
-            let _ = end.send_datagram(now, socket, &[7; 500]);
-        });
+        for number in 0..self.programs.len() {
+            if let Some(socket) = self.programs[number][end].socket {
+                self.numbered += 1;
+                let mut datagram = vec![7; 500];
+                datagram[..8].copy_from_slice(&self.numbered.to_be_bytes());
+                // It may be refused: there is no path, or nobody takes it.
+                let _ = self.ends[end].send_datagram(self.now, socket, &datagram);
+            }
+        }
     }
 
     pub(crate) fn each(&mut self, end: usize, act: impl Fn(&mut End, Instant, Socket)) {
@@ -276,7 +293,8 @@ impl World {
             arrivals.chain(wire.closes.into_iter().flatten())
         });
         let programs = self.programs.iter().flatten().filter_map(|program| program.reads_at);
-        ends.chain(wires).chain(self.dials.iter().map(|dial| dial.0)).chain(programs).min()
+        let beside = self.beside.as_ref().and_then(Beside::next);
+        ends.chain(wires).chain(beside).chain(self.dials.iter().map(|dial| dial.0)).chain(programs).min()
     }
 
     /// What is due now.
@@ -290,6 +308,7 @@ impl World {
             }
         }
         self.dialled();
+        self.arrive_beside();
         for number in 0..self.wires.len() {
             self.arrive(number);
         }
@@ -417,6 +436,7 @@ impl World {
 
     fn transmit(&mut self, end: usize, path: PathId) {
         let Some(&number) = self.by_path.get(&(end, path)) else { return };
+        self.transmit_beside(end, path, number);
         loop {
             let waiting: usize =
                 self.wires[number].flying[1 - end].iter().map(|(_, octets)| octets.len()).sum();

@@ -1,5 +1,6 @@
 //! TCP in UDP below sessions: two sockets, and a network that loses, doubles and delays.
 
+mod beside;
 mod flood;
 mod survive;
 mod transfer;
@@ -9,6 +10,18 @@ use proptest::prelude::*;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Of no connection, or of one whose number was guessed.
+    #[test]
+    fn datagrams_beside_no_connection_are_survived(numbers in prop::collection::vec((0_u8..3, 0_usize..200), 1..12)) {
+        let mut input = Vec::new();
+        for (number, len) in numbers {
+            let datagram = [&[0x15, 0, 0, 0, 0, 0, 0, number][..], &vec![number; len]].concat();
+            input.push(datagram.len() as u8);
+            input.extend(datagram);
+        }
+        survive::survive_input(&input);
+    }
 
     #[test]
     fn whatever_comes_is_survived(octets in prop::collection::vec(any::<u8>(), 0..400)) {

@@ -9,6 +9,8 @@
 //! version, kind (4 bits each)   number (7 bytes)   [token (8 bytes)]   [length of the segment (2 bytes)]
 //! sequence   acknowledgment   offset, flags   window   options   payload   [padding]
 //! ```
+//!
+//! A datagram of one kind holds no segment: what two ends send each other beside the connection, which they have sealed.
 
 use bytes::{BufMut, Bytes};
 
@@ -24,9 +26,17 @@ const WITH_TOKEN: u8 = 0b01;
 const PADDED: u8 = 0b10;
 /// No segment.
 const RETRY: u8 = 0b100;
+const BESIDE: u8 = 0b101;
 
 /// Octets of a padded datagram, and of any: RFC 9000 §14 has them as the least that every path carries.
 pub const DATAGRAM: usize = 1_200;
+
+/// Octets at most of a datagram that holds something beside the connection: what fits into a packet of IPv6 that every link carries
+/// (RFC 8200 §5: 1,280 octets), so that QUIC's first packets (RFC 9000 §14.1: 1,200) fit with what seals them.
+pub const BESIDE_DATAGRAM: usize = 1_280 - 40 - 8;
+
+/// Octets of what is sealed, at least: of a counter and a tag.
+const BESIDE_LEAST: usize = 17;
 
 /// Bytes of a segment's length where there is padding behind it.
 const LENGTH_LEN: usize = 2;
@@ -81,6 +91,13 @@ pub enum InUdp {
         /// To be repeated.
         token: Token,
     },
+    /// Something beside the connection.
+    Beside {
+        /// Of the connection.
+        number: Number,
+        /// What its ends understand.
+        sealed: Bytes,
+    },
 }
 
 impl InUdp {
@@ -88,7 +105,11 @@ impl InUdp {
     pub fn parse(datagram: &Bytes) -> Option<Self> {
         let (&[first, number @ ..], mut rest) = datagram.split_first_chunk::<OWN_HEADER_LEN>()?;
         let number = Number::of(number);
-        let kind = first.checked_sub(VERSION << 4).filter(|kind| *kind <= RETRY)?;
+        let kind = first.checked_sub(VERSION << 4).filter(|kind| *kind <= BESIDE)?;
+        if kind == BESIDE {
+            let is_right = rest.len() >= BESIDE_LEAST && datagram.len() <= BESIDE_DATAGRAM;
+            return is_right.then(|| Self::Beside { number, sealed: datagram.slice(OWN_HEADER_LEN..) });
+        }
         let token = if kind & (WITH_TOKEN | RETRY) == 0 {
             None
         } else {
@@ -124,6 +145,7 @@ impl InUdp {
                 own_header(RETRY, *number, out);
                 out.extend_from_slice(token);
             }
+            Self::Beside { number, sealed } => emit_beside(*number, sealed, out),
         }
         Ok(())
     }
@@ -162,6 +184,12 @@ pub fn emit_segment(
         out.resize(out.len().max(begin + DATAGRAM), 0);
     }
     Ok(())
+}
+
+/// Appends the datagram of something beside a connection: [`InUdp::emit`] without making one.
+pub fn emit_beside(number: Number, sealed: &[u8], out: &mut Vec<u8>) {
+    own_header(BESIDE, number, out);
+    out.extend_from_slice(sealed);
 }
 
 fn own_header(kind: u8, Number(number): Number, out: &mut Vec<u8>) {

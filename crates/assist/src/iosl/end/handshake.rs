@@ -129,7 +129,7 @@ impl End {
     }
 
     /// The dialler has used its path: it knows the ID that this end has given for the next one.
-    fn confirm(&mut self, now: Instant, socket: Socket, epoch: u64) {
+    pub(super) fn confirm(&mut self, now: Instant, socket: Socket, epoch: u64) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         if entry.session.confirm(now, epoch, &mut self.pool) {
             self.half_open.remove(socket);
@@ -214,10 +214,13 @@ impl End {
         if !self.allowed.admit(&remote) {
             return Err(Reason::Forbidden);
         }
+        if target.is_datagrams() && !self.config.session.capabilities.datagrams {
+            return Err(Reason::TargetRefused);
+        }
         if let Some(socket) = self.unopened.get(&(remote, id)) {
             return Ok(*socket);
         }
-        let session = Session::new(now, false, self.config.session);
+        let session = Session::new(now, false, self.config_of(target));
         let socket = self.insert_served(session, remote, target).map_err(|_| Reason::Busy)?;
         // One that is meant is used after a round trip: of the peer that has the most the oldest gives way.
         if let Some(oldest) = self.half_open.in_the_way() {

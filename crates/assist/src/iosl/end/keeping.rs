@@ -95,9 +95,9 @@ impl End {
         self.changed.pop_first()
     }
 
-    /// What is to be written down of a session; [`None`]: nothing, it is over.
+    /// What is to be written down of a session; [`None`]: nothing, it is over, or carries datagrams: those end with their process.
     pub fn saved(&self, socket: Socket) -> Option<Saved> {
-        let entry = self.sessions.get(&socket)?;
+        let entry = self.sessions.get(&socket).filter(|entry| !entry.target.is_datagrams())?;
         let Entry { peer, peer_id, asked_as, ref target, .. } = *entry;
         let (session, names) = (entry.session.record()?, self.ids.names(socket)?);
         Some(Saved { names, session, peer, peer_id, asked_as, target: target.clone() })

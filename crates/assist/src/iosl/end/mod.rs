@@ -4,6 +4,7 @@
 //! sessions. It owns clock, sockets and randomness.
 
 mod crowd;
+mod datagrams;
 mod greeting;
 mod handshake;
 mod keeping;
@@ -120,6 +121,8 @@ pub struct Counters {
     pub refused: u64,
     /// Paths that sessions got, their first ones included.
     pub resumed: u64,
+    /// Datagrams beside a path that somebody else has made, changed or copied, or that came too late.
+    pub strange: u64,
 }
 
 /// One end of all its sessions.

@@ -37,7 +37,7 @@ impl End {
         target: Target,
         peer: Option<PublicKey>,
     ) -> Result<Socket, Refused> {
-        let session = Session::new(now, true, self.config.session);
+        let session = Session::new(now, true, self.config_of(&target));
         let socket = self.insert(application, Some(connection), session, peer, target)?;
         self.settle(now, socket);
         Ok(socket)

@@ -19,6 +19,7 @@ pub(super) const WINDOWS: u8 = 11;
 pub(super) const DATAGRAM: u8 = 12;
 pub(super) const EXPIRE: u8 = 13;
 pub(super) const PING: u8 = 14;
+pub(super) const OPEN_DATAGRAMS: u8 = 15;
 
 pub(super) const DATAGRAMS: u64 = 1;
 pub(super) const HINTS: u64 = 2;
@@ -34,7 +35,8 @@ pub(super) fn put(frame: &Frame, out: &mut Vec<u8>) {
             numbers(out, HELLO, &[*version, bits(*capabilities), expiry]);
         }
         Frame::Open { target, epoch } => {
-            numbers(out, OPEN, &[*epoch, u64::from(target.port())]);
+            let kind = if target.is_datagrams() { OPEN_DATAGRAMS } else { OPEN };
+            numbers(out, kind, &[*epoch, u64::from(target.port())]);
             octets(out, target.host().as_bytes());
         }
         Frame::Data { offset, bytes } => emit_data(*offset, bytes.len(), [&bytes[..]], out),

@@ -61,7 +61,8 @@ pub enum Frame {
         /// After how long without a path the sender gives the session up; on the wire in milliseconds.
         expiry: Duration,
     },
-    /// A new session.
+    /// A new session: of octets, or of datagrams, which has a type of its own. An end that does not know that one refuses the session
+    /// and loses nothing else.
     Open {
         /// To where.
         target: Target,

@@ -5,7 +5,7 @@ use handfast_core::Duration;
 
 use super::emit::{
     ACK, CONTINUE, DATA, DATAGRAM, DATAGRAMS, EXPIRE, FIN, HELLO, HINTS, MICROSECOND, MIGRATED, MILLISECOND,
-    OPEN, PING, RESET, RESUME, SUSPEND, WINDOWS,
+    OPEN, OPEN_DATAGRAMS, PING, RESET, RESUME, SUSPEND, WINDOWS,
 };
 use super::varint::{self, take};
 use super::{Capabilities, Frame, MOST_DATAGRAM, Reason, Target, Windows};
@@ -33,10 +33,11 @@ fn frame(from: &mut Bytes) -> Option<Frame> {
             let (version, capabilities) = (take(from)?, capabilities(take(from)?)?);
             Frame::Hello { version, capabilities, expiry: span(from, MILLISECOND)? }
         }
-        OPEN => {
+        kind @ (OPEN | OPEN_DATAGRAMS) => {
             let (epoch, port) = (take(from)?, u16::try_from(take(from)?).ok()?);
             let host = octets(from, 1, usize::MAX)?;
-            Frame::Open { target: Target::new(str::from_utf8(&host).ok()?, port)?, epoch }
+            let of = if kind == OPEN { Target::new } else { Target::of_datagrams };
+            Frame::Open { target: of(str::from_utf8(&host).ok()?, port)?, epoch }
         }
         DATA => {
             let (offset, bytes) = (take(from)?, octets(from, 1, usize::MAX)?);

@@ -19,8 +19,12 @@ fn frame() -> impl Strategy<Value = Frame> {
         (number(), capabilities, 0..1u64 << 40).prop_map(|(version, capabilities, milliseconds)| {
             Frame::Hello { version, capabilities, expiry: Duration::from_millis(milliseconds) }
         }),
-        ("[a-z0-9.:-]{1,255}", 1..=u16::MAX, number())
-            .prop_map(|(host, port, epoch)| Frame::Open { target: Target::new(&host, port).unwrap(), epoch }),
+        ("[a-z0-9.:-]{1,255}", 1..=u16::MAX, number(), any::<bool>()).prop_map(
+            |(host, port, epoch, is_datagrams)| {
+                let of = if is_datagrams { Target::of_datagrams } else { Target::new };
+                Frame::Open { target: of(&host, port).unwrap(), epoch }
+            }
+        ),
         (below(), octets(1)).prop_map(|(offset, bytes)| Frame::Data { offset, bytes }),
         (number(), number()).prop_map(|(offset, credit)| Frame::Ack { offset, credit }),
         below().prop_map(|offset| Frame::Fin { offset }),
@@ -46,6 +50,8 @@ fn frame() -> impl Strategy<Value = Frame> {
 fn a_target_is_a_host_and_a_port() {
     assert_eq!(Target::new("::1", 22).unwrap().to_string(), "[::1]:22");
     assert_eq!(Target::new("db.example", 5432).unwrap().to_string(), "db.example:5432");
+    assert_eq!(Target::of_datagrams("::1", 53).unwrap().to_string(), "[::1]:53/udp");
+    assert_ne!(Target::of_datagrams("a", 53), Target::new("a", 53));
     for (host, port) in [("", 1), ("a", 0), ("a b", 1), ("a\n", 1), ("é", 1), ("$(x)", 1)] {
         assert_eq!(Target::new(host, port), None, "{host:?}");
     }
@@ -66,9 +72,11 @@ fn what_is_out_of_range_is_malformed() {
     let id = [0; 16];
     let mut resume_cut = vec![9, 1, 1];
     resume_cut.extend(&id[..15]);
-    let cases: [&[u8]; 9] = [
+    let cases: [&[u8]; 11] = [
         &[0],
+        &[16],
         &[15],
+        &[15, 1, 0, 1, b'a'],
         &[1, 1, 4, 0],
         &[2, 1, 0, 1, b'a'],
         &[3, 0, 0],

@@ -6,9 +6,10 @@ use std::fmt;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
-use snow::{Builder, HandshakeState, TransportState};
+use snow::{Builder, HandshakeState};
 
 use super::records::{MOST_PLAIN, MOST_RECORD, PREFIX};
+use super::transport::Transport;
 use super::{Entropy, Keys, PublicKey};
 
 /// Which handshake it is.
@@ -55,7 +56,7 @@ impl From<snow::Error> for Broken {
 
 enum State {
     Shaking(Box<HandshakeState>),
-    Open(Box<TransportState>),
+    Open(Box<Transport>),
     Broken,
 }
 
@@ -166,7 +167,7 @@ impl Channel {
         let written = match &mut self.state {
             _ if payload.len() > MOST_PLAIN => None,
             State::Shaking(state) => state.write_message(payload, record).ok(),
-            State::Open(state) => state.write_message(payload, record).ok(),
+            State::Open(transport) => transport.write(payload, record).ok(),
             State::Broken => None,
         };
         let Some(len) = written.filter(|&len| len <= MOST_RECORD) else {
@@ -186,7 +187,7 @@ impl Channel {
         let mut payload = vec![0; message.len()];
         let read = match &mut self.state {
             State::Shaking(state) => state.read_message(message, &mut payload).ok(),
-            State::Open(state) => state.read_message(message, &mut payload).ok(),
+            State::Open(transport) => transport.read(message, &mut payload).ok(),
             State::Broken => None,
         };
         let Some(len) = read else {
@@ -197,6 +198,24 @@ impl Channel {
         self.advance();
         payload.truncate(len);
         Ok(payload)
+    }
+
+    /// Whether a datagram may go beside the records.
+    pub fn may_write_datagram(&self) -> bool {
+        matches!(&self.state, State::Open(transport) if transport.may_write_datagram())
+    }
+
+    /// A datagram, sealed by itself: it may get lost, or come in any order. [`None`]: the handshake is not over, or it is too long, or
+    /// there were too many.
+    pub fn write_datagram(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let State::Open(transport) = &mut self.state else { return None };
+        transport.write_datagram(datagram)
+    }
+
+    /// What is inside a datagram of the peer. [`None`]: it is somebody else's, or has come before. Nothing else changes by that.
+    pub fn read_datagram(&mut self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let State::Open(transport) = &mut self.state else { return None };
+        transport.read_datagram(sealed)
     }
 
     /// A static key is proven by the tag of the message that brings it: of IK's initiator in the first, of XX's two ends in the second
@@ -214,8 +233,8 @@ impl Channel {
             return;
         }
         let State::Shaking(state) = std::mem::replace(&mut self.state, State::Broken) else { return };
-        if let Ok(state) = state.into_transport_mode() {
-            self.state = State::Open(Box::new(state));
+        if let Ok(keys) = state.into_stateless_transport_mode() {
+            self.state = State::Open(Box::new(Transport::new(keys)));
         }
     }
 }

@@ -15,11 +15,14 @@ mod channel;
 mod entropy;
 mod keys;
 mod records;
+mod replay;
+mod transport;
 
 pub use channel::{Broken, Channel, Pattern};
 pub use entropy::Entropy;
 pub use keys::{Allowed, Keys, PublicKey};
 pub use records::{MOST_MESSAGE, MOST_PLAIN, MOST_RECORD, Reader, Record, TooLong};
+pub use transport::AROUND_DATAGRAM;
 
 #[cfg(test)]
 mod tests;

@@ -69,6 +69,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The same for a session of datagrams. It has no room for octets, so that a peer that sends some breaks the rules.
+    #[must_use]
+    pub fn of_datagrams(self) -> Self {
+        Self { send_buffer: 0, receive_buffer: 0, floor: 0, keeps: false, ..self }
+    }
+
     /// What a session takes of memory at most, beside what is of one size: both buffers, in blocks of which the first and the last
     /// are in use partly, and the datagrams.
     pub fn most_memory(&self) -> u64 {

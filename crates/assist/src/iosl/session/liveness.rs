@@ -57,15 +57,21 @@ impl Session {
         self.paths.on_heard(epoch);
         if let Some(path) = self.paths.get_mut(epoch) {
             (path.heard, path.asked, path.is_asking) = (now, None, false);
+            path.has_sent = false;
         }
     }
 
-    /// Something goes out that the peer acknowledges.
+    /// Something goes out that the peer acknowledges, or would answer.
     pub(super) fn on_sent(&mut self, now: Instant, epoch: u64) {
         let silence = self.config.ask;
         if let Some(path) = self.paths.get_mut(epoch) {
             path.look_at = path.look_at.min(now + silence);
         }
+    }
+
+    /// Whether something has gone out on which the peer has said nothing yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.outgoing.is_under_way() || self.paths.current().is_some_and(|path| path.has_sent)
     }
 
     /// How long the peer may say nothing. The end that has opened the session asks first where both are idle: it is the one that may
@@ -76,7 +82,7 @@ impl Session {
         if !self.is_connected() {
             return Duration::from_nanos(self.expiry().as_nanos() / 2);
         }
-        if self.outgoing.is_under_way() {
+        if self.is_waiting() {
             return self.config.ask;
         }
         if self.is_opener { idle } else { idle + self.config.answer + self.config.answer }

@@ -36,7 +36,7 @@ impl Session {
         }
         self.check(greeting, pool)?;
         self.paths.on_offer(now, epoch, self.outgoing.acked())?;
-        if self.outgoing.is_under_way() {
+        if self.is_waiting() {
             self.paths.try_candidate(now);
         }
         self.greeted(greeting);

@@ -7,6 +7,7 @@
 //! The machine knows frames and epochs; `end/` has what seals them, the IDs by which peers name sessions, and the paths of all
 //! sessions. Its bounds are in [`Config`].
 
+mod beside;
 mod blocks;
 mod config;
 mod datagrams;

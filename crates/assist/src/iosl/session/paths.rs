@@ -36,6 +36,8 @@ pub(super) struct Path {
     pub(super) is_asking: bool,
     /// When that is looked at next.
     pub(super) look_at: Instant,
+    /// A datagram has gone out here since then: nobody acknowledges it, and somebody has to say something all the same.
+    pub(super) has_sent: bool,
     /// Data goes here before the peer has used it, until it says something on the path from before.
     is_tried: bool,
 }
@@ -59,6 +61,7 @@ impl Path {
             asked: None,
             is_asking: false,
             look_at: Instant::MAX,
+            has_sent: false,
             is_tried: false,
         }
     }

@@ -82,15 +82,15 @@ impl Session {
         }
         // A path that began before another one may have been overtaken by what the peer has acknowledged.
         path.next = path.next.max(self.outgoing.acked());
+        let before = out.len();
         // The first of a record is as long as it is: it would wait for ever for a room that does not come.
         let mut fits = MOST_PLAIN;
         while self.datagrams_out.first_len().is_some_and(|len| out.len() + len + CONTROL <= fits) {
             let Some(datagram) = self.datagrams_out.pop() else { break };
             Frame::Datagram(datagram).emit(out);
-            fits = most;
+            (fits, path.has_sent) = (most, true);
         }
         let room = most.saturating_sub(out.len() + DATA_OVERHEAD + CONTROL / 2);
-        let before = out.len();
         if room > 0 && self.outgoing.has_octets(path.next) {
             let offset = path.next;
             let count = self.outgoing.send(offset, room);

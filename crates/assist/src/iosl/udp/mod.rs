@@ -4,6 +4,7 @@
 //! After every call that may change what there is to send, the driver calls [`Streams::poll_transmit`] until it gives nothing, then
 //! waits for a datagram or [`Streams::deadline`]. [`Streams::poll_touched`] says to which connections something has happened.
 
+mod beside;
 mod config;
 mod strangers;
 mod stream;
@@ -19,6 +20,7 @@ use handfast_wire::Payload;
 use handfast_wire::tcp::Segment;
 use handfast_wire::tcp::in_udp::{InUdp, Number, emit_segment};
 
+pub use beside::MOST_BESIDE;
 pub use config::Config;
 pub use handfast_wire::tcp::in_udp::DATAGRAM;
 use strangers::is_syn;
@@ -51,6 +53,8 @@ pub struct Streams {
     touched: BTreeSet<StreamId>,
     accepted: VecDeque<StreamId>,
     answers: VecDeque<(Option<StreamId>, SocketAddr, Vec<u8>)>,
+    /// What goes out and has come beside connections.
+    beside: beside::Queues,
     validation: Validation,
     shaking: usize,
     next: u64,
@@ -73,6 +77,7 @@ impl Streams {
             touched: BTreeSet::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
+            beside: beside::Queues::default(),
             validation,
             shaking: 0,
             next: 0,
@@ -132,6 +137,7 @@ impl Streams {
                 self.on_retry((from, number), token);
                 None
             }
+            Some(InUdp::Beside { number, sealed }) => self.on_beside(now, (from, number), sealed),
             None => None,
         }
     }
@@ -170,6 +176,9 @@ impl Streams {
         if let Some((of, to, answer)) = self.answers.pop_front() {
             out.extend_from_slice(&answer);
             return Some((of, to));
+        }
+        if let Some((id, to)) = self.next_beside(out, &has_room) {
+            return Some((Some(id), to));
         }
         while let Some(id) = self.sending.iter().copied().find(|id| has_room(*id)) {
             if let Some(to) = self.next_of(now, id, out) {
@@ -278,7 +287,8 @@ impl Streams {
     /// Takes what there is room for: how much.
     pub fn write(&mut self, id: StreamId, octets: &[u8]) -> usize {
         let Some(stream) = self.all.get_mut(&id) else { return 0 };
-        let room = self.config.unsent.saturating_sub(stream.endpoint.unsent());
+        let most = if stream.is_short { beside::SHORT } else { self.config.unsent };
+        let room = most.saturating_sub(stream.endpoint.unsent());
         let taken = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.sending.insert(id);
         if taken == 0 {

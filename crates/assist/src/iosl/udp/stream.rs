@@ -7,6 +7,8 @@ use handfast_tcp::{Death, Endpoint, Event, IoslRules, State};
 use handfast_wire::tcp::in_udp::{DATAGRAM, Number, OWN_HEADER_LEN, SAVED, Token};
 use handfast_wire::tcp::{HEADER_LEN, Segment};
 
+use super::beside::Beside;
+
 /// The longest answer to a SYN: this header, the fixed one, and its options of 20.
 const SYN_ACK: u64 = (OWN_HEADER_LEN + HEADER_LEN - SAVED + 20) as u64;
 
@@ -41,6 +43,10 @@ pub(super) struct Stream {
     pub(super) has_ended: bool,
     /// Nobody wants it any more: it goes once it is closed.
     pub(super) is_released: bool,
+    /// What waits unsent is to be little.
+    pub(super) is_short: bool,
+    /// What went beside it.
+    pub(super) beside: Beside,
 }
 
 impl Stream {
@@ -60,6 +66,8 @@ impl Stream {
             died: None,
             has_ended: false,
             is_released: false,
+            is_short: false,
+            beside: Beside::default(),
         }
     }
 

@@ -3,9 +3,11 @@
 
 mod below;
 mod carrier;
+mod idle;
 mod keeping;
 mod keys;
 mod local;
+mod ports;
 mod server;
 mod settings;
 mod targets;

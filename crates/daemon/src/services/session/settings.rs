@@ -224,6 +224,21 @@ targets = [
         for (host, port) in [("192.0.2.5", 23), ("192.0.2.6", 22), ("localhost", 25), ("mail.example", 22)] {
             assert_eq!(find(host, port), None, "{host} {port}");
         }
+        let udp = BASE
+            .replace("names = [\"S", "udp_ports = [53], names = [\"S")
+            .replace("ports = [25], ", "udp_ports = [53], ");
+        let with_udp = Settings::parse(&udp, "x").unwrap();
+        let find_udp = |host: &str, port| with_udp.targets.find(&Target::of_datagrams(host, port).unwrap());
+        assert_eq!(find_udp("server.example", 53).unwrap().address, "192.0.2.5:53".parse().unwrap());
+        assert_eq!(
+            (find_udp("server.example", 22), find_udp("mail.example", 25)),
+            (None, None),
+            "of TCP alone"
+        );
+        assert_eq!(with_udp.targets.find(&Target::new("server.example", 53).unwrap()), None, "of UDP alone");
+        for line in ["leads server.example UDP port 53 to 192.0.2.5:53", "before each datagram"] {
+            assert!(with_udp.describe().contains(line), "{}", with_udp.describe());
+        }
         assert!(settings.clients.allowed().unwrap().keys.len() == 1 && !settings.config.session.dials);
         let text = settings.describe();
         for line in ["listens for clients at 0.0.0.0:7443", "1 key of a client", "leads mail.example port 25"]
@@ -245,6 +260,14 @@ targets = [
             ("\"192.0.2.5\"", "\"::ffff:127.0.0.2\"", "would take every client for this machine"),
             ("\"192.0.2.5\"", "\"server\"", "is no IP address"),
             ("[22, 5432]", "[]", "expected ports"),
+            ("ports = [22, 5432], ", "", "`udp_ports`, or both"),
+            ("ports = [22, 5432]", "udp_ports = [0]", "expected ports"),
+            ("ports = [22, 5432]", "udp_ports = [53], client_address = true", "a table of their own"),
+            (
+                "ports = [25], names = [\"mail.example\"], proxy_protocol = \"v2\"",
+                "udp_ports = [53]",
+                "at 127.0.0.1",
+            ),
             ("[22, 5432]", "[22, 22]", "stands for two targets"),
             ("Server.example", "a b", "is no host name"),
             ("targets = [", "target = [", "did you mean"),

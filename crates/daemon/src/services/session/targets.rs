@@ -14,8 +14,10 @@ use serde::Deserialize;
 pub(super) struct TargetTable {
     /// Where it is: an IP address.
     address: Located<String>,
-    /// Its ports.
-    ports: Located<Vec<u16>>,
+    /// Its ports of TCP. Default: none.
+    ports: Option<Located<Vec<u16>>>,
+    /// Its ports of UDP. Default: none.
+    udp_ports: Option<Located<Vec<u16>>>,
     /// What clients call it besides the address. Default: nothing.
     #[serde(default)]
     names: Vec<Located<String>>,
@@ -47,22 +49,24 @@ pub(super) struct Place {
     pub(super) client_address: bool,
 }
 
+/// What clients call a target: its host in small letters, its port, and whether that is one of UDP.
+type Key = (String, u16, bool);
+
 /// The list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Targets(BTreeMap<(String, u16), Place>);
+pub(super) struct Targets(BTreeMap<Key, Place>);
 
 impl Targets {
     pub(super) fn read(tables: &[Located<TargetTable>]) -> Checked<Self> {
         let mut all = BTreeMap::new();
         for table in tables {
             let address = address(&table.address, table.proxy_protocol)?;
-            if table.ports.is_empty() || table.ports.contains(&0) {
-                return Err(Problem::at(table.ports.span.clone(), "expected ports from 1 to 65535"));
-            }
+            let ports = ports(table)?;
             let own = Located { span: table.address.span.clone(), value: address.to_string() };
             for name in table.names.iter().chain([&own]) {
-                for &port in &table.ports.value {
-                    let target = Target::new(name, port).ok_or_else(|| {
+                for &(port, is_udp) in &ports {
+                    let of = if is_udp { Target::of_datagrams } else { Target::new };
+                    let target = of(name, port).ok_or_else(|| {
                         let title = format!("`{}` is no host name", name.escape_debug());
                         Problem::at(name.span.clone(), title)
                     })?;
@@ -88,21 +92,50 @@ impl Targets {
 
     /// What a plan says of them, a line each.
     pub(super) fn describe(&self) -> String {
-        let line = |((host, port), place): (&(String, u16), &Place)| {
+        let line = |((host, port, is_udp), place): (&Key, &Place)| {
             let told = match place.proxy {
+                ProxyWord::V2 if *is_udp => {
+                    "which is told the client's address before each datagram (PROXY protocol, version 2)"
+                }
                 ProxyWord::None if place.client_address => "which sees the client's address as its client",
                 ProxyWord::None => "which sees this machine as its client",
                 ProxyWord::V2 => "which is told the client's address (PROXY protocol, version 2)",
             };
-            format!("leads {host} port {port} to {}, {told}\n", place.address)
+            let of = if *is_udp { "UDP port" } else { "port" };
+            format!("leads {host} {of} {port} to {}, {told}\n", place.address)
         };
         self.0.iter().map(line).collect()
     }
 }
 
 /// Names of hosts are the same in capitals (RFC 4343 §2).
-fn key(target: &Target) -> (String, u16) {
-    (target.host().to_ascii_lowercase(), target.port())
+fn key(target: &Target) -> Key {
+    (target.host().to_ascii_lowercase(), target.port(), target.is_datagrams())
+}
+
+/// The ports of a table, and whether each is one of UDP.
+fn ports(table: &Located<TargetTable>) -> Checked<Vec<(u16, bool)>> {
+    let mut all = Vec::new();
+    for (given, is_udp) in [(&table.ports, false), (&table.udp_ports, true)] {
+        let Some(ports) = given else { continue };
+        if ports.is_empty() || ports.contains(&0) {
+            return Err(Problem::at(ports.span.clone(), "expected ports from 1 to 65535"));
+        }
+        all.extend(ports.iter().map(|&port| (port, is_udp)));
+    }
+    if all.is_empty() {
+        let title = "this target has no ports";
+        return Err(Problem::at(table.span.clone(), title).expected("`ports` of TCP, `udp_ports`, or both"));
+    }
+    match &table.udp_ports {
+        // Its answers would leave this machine: the kernel lets a listener take a mark over for connections of TCP alone.
+        Some(ports) if table.client_address => {
+            Err(Problem::at(ports.span.clone(), "a target of UDP cannot see the client's address as its client")
+                .expected("no `client_address` where `udp_ports` are")
+                .help("give its ports of UDP a table of their own, or proxy_protocol = \"v2\" where the server takes it"))
+        }
+        _ => Ok(all),
+    }
 }
 
 fn address(text: &Located<String>, proxy: ProxyWord) -> Checked<IpAddr> {
@@ -120,15 +153,28 @@ fn address(text: &Located<String>, proxy: ProxyWord) -> Checked<IpAddr> {
     Ok(address)
 }
 
+/// Of the two ends of a header of the PROXY protocol: by what they speak (proxy-protocol.txt §2.2).
+const STREAM: u8 = 1;
+const DATAGRAM: u8 = 2;
+
 /// The header of the PROXY protocol, version 2 (haproxy's proxy-protocol.txt §2.2), for a client and where it connects.
 pub(super) fn proxy_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
+    header_of(client, target, STREAM)
+}
+
+/// The same before each datagram, as name servers take it (BIND, PowerDNS, Unbound).
+pub(super) fn datagram_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
+    header_of(client, target, DATAGRAM)
+}
+
+fn header_of(client: SocketAddr, target: SocketAddr, transport: u8) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21".to_vec();
     let mut addresses = Vec::new();
     let family = match (client.ip().to_canonical(), target.ip().to_canonical()) {
         (IpAddr::V4(client), IpAddr::V4(target)) => {
             addresses.extend(client.octets());
             addresses.extend(target.octets());
-            0x11
+            0x10 | transport
         }
         (client, target) => {
             for address in [client, target] {
@@ -137,7 +183,7 @@ pub(super) fn proxy_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
                     IpAddr::V6(address) => address.octets(),
                 });
             }
-            0x21
+            0x20 | transport
         }
     };
     addresses.extend([client.port(), target.port()].iter().flat_map(|port| port.to_be_bytes()));
@@ -160,6 +206,10 @@ mod tests {
         assert_eq!(header[16..], [192, 0, 2, 7, 127, 0, 0, 1, 0x12, 0x34, 0, 22]);
         let header = of("192.0.2.7:1", "[2001:db8::1]:2");
         assert_eq!((header[13], header[15], header.len()), (0x21, 36, 52));
+        let client = "192.0.2.7:1".parse().unwrap();
+        let families = ["127.0.0.1:2", "[2001:db8::1]:2"]
+            .map(|target| datagram_header(client, target.parse().unwrap())[13]);
+        assert_eq!(families, [0x12, 0x22]);
         assert_eq!(header[16..32], *b"\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\x02\x07");
     }
 }

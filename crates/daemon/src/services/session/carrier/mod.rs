@@ -1,6 +1,7 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
 mod addresses;
+mod datagrams;
 mod early;
 mod kept;
 mod owners;
@@ -66,6 +67,8 @@ pub(super) enum News {
     Done(Socket),
     /// It is over before its time.
     Failed(Socket, Reason),
+    /// Datagrams have come.
+    Datagrams(Socket),
     /// Its program here has gone before its time; [`News::Failed`] may follow.
     Aborted(Socket),
     /// A path that this end has dialled has not come about: why, and whether there was a connection.
@@ -290,6 +293,7 @@ impl Carrier {
                 self.udp.release(stream);
             }
         }
+        is_any |= self.hear_beside();
         while let Some(stream) = self.udp.next_touched() {
             is_any = true;
             match self.by_stream.get(&stream) {
@@ -302,16 +306,18 @@ impl Carrier {
 
     fn hear(&mut self, io: &mut EventLoop, socket: Socket, event: Event) {
         match event {
+            Event::Readable if self.is_of_datagrams(socket) => self.hear_end(socket),
             Event::Readable => self.write_program(socket),
             Event::Writable => self.go_on_reading(io, socket),
-            // No program here sends any.
-            Event::Datagram => drop(self.end.receive_datagram(socket)),
+            Event::Datagram => self.news.push_back(News::Datagrams(socket)),
             Event::Opened => {
                 self.restore_window(socket);
+                self.keep_paths_short(socket);
                 self.news.push_back(News::Opened(socket));
             }
             Event::Resumed { away } => {
                 self.restore_window(socket);
+                self.keep_paths_short(socket);
                 self.news.push_back(News::Resumed(socket, away));
             }
             Event::Done => {

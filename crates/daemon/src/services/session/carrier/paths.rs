@@ -17,6 +17,9 @@ use super::{Below, Carrier, News, Owner};
 /// What waits here for the kernel of a path, and is filled up from the session: a few records.
 const FILL: usize = 64 << 10;
 
+/// The same where datagrams go: a record at a time, since they are to wait where the oldest give way.
+const FILL_SHORT: usize = 1;
+
 /// A connection that takes longer is tried again: the kernel would send its second SYN after a second, its third after three.
 const CONNECT_WITHIN: Duration = Duration::from_millis(2_500);
 
@@ -49,6 +52,8 @@ pub(super) struct Path {
     /// Its SYN carries the first message.
     is_early: bool,
     by: Option<Instant>,
+    /// How much is taken from its session beyond what the kernel has no room for.
+    fill: usize,
     out: Vec<u8>,
     sent: usize,
     /// Something was sent, which a close might destroy on its way.
@@ -146,6 +151,7 @@ impl Carrier {
             since: Clock::SYSTEM.now(),
             is_early: false,
             by: None,
+            fill: FILL,
             out: Vec::new(),
             sent: 0,
             has_sent: false,
@@ -261,14 +267,23 @@ impl Carrier {
         self.drive(io);
     }
 
+    /// A path carries datagrams.
+    pub(super) fn keep_short(&mut self, path: PathId) {
+        if let Some(found) = self.paths.get_mut(&path).filter(|found| found.fill != FILL_SHORT) {
+            found.fill = FILL_SHORT;
+            found.wire.keep_short(&mut self.udp);
+        }
+    }
+
     /// Sends on a path what its session has for it, as far as the kernel takes it.
     pub(super) fn transmit(&mut self, path: PathId) {
+        self.transmit_beside(path);
         let now = Clock::SYSTEM.now();
         while let Some(found) = self.paths.get_mut(&path) {
             if found.is_blocked || found.state == State::Connecting {
                 return;
             }
-            while found.state == State::Open && found.out.len() < FILL {
+            while found.state == State::Open && found.out.len() < found.fill {
                 match self.end.poll_transmit(now, path, usize::MAX) {
                     Some(record) => found.out.extend_from_slice(&record),
                     None => break,

@@ -33,6 +33,7 @@ impl Carrier {
             "state": state,
             "below": self.end.paths(socket).last().and_then(|path| self.paths.get(&path)).map(|path| path.wire.below().name()),
             "unacknowledged_bytes": session.unacknowledged(),
+            "datagrams_dropped": target.is_datagrams().then(|| session.dropped_datagrams()),
         }))
     }
 
@@ -44,6 +45,7 @@ impl Carrier {
             "connections_crowded": counters.crowded,
             "connections_broken": counters.broken,
             "windows_restored": self.windows.restored,
+            "datagrams_strange": counters.strange,
             "requests_refused": counters.refused,
         })
     }

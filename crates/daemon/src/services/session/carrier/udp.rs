@@ -119,6 +119,27 @@ impl Udp {
         self.refused.first().copied().or_else(|| self.streams.poll_touched())
     }
 
+    /// Whether a datagram may go beside a connection now: its window has room, and its socket.
+    pub(super) fn may_send_beside(&mut self, id: StreamId) -> bool {
+        let has_room = self.socket_of(Some(id)).is_some_and(|bound| bound.waiting.is_none());
+        has_room && self.streams.may_send_beside(Clock::SYSTEM.now(), id)
+    }
+
+    /// Sends one. It leaves with [`Udp::flush`].
+    pub(super) fn send_beside(&mut self, id: StreamId, sealed: &[u8]) {
+        self.streams.send_beside(id, sealed);
+    }
+
+    /// What has come beside a connection.
+    pub(super) fn receive_beside(&mut self) -> Option<(StreamId, Bytes)> {
+        self.streams.receive_beside()
+    }
+
+    /// A connection carries datagrams.
+    pub(super) fn keep_short(&mut self, id: StreamId) {
+        self.streams.keep_short(id);
+    }
+
     /// Reads once.
     pub(super) fn receive(&mut self, id: SourceId) -> ReadOutcome {
         let Self { streams, sockets, inbox, came_to, last_to, own, refused, .. } = self;

@@ -19,6 +19,9 @@ pub(super) const LIVELINESS: Liveliness = Liveliness {
     most_unsent: 128 << 10,
 };
 
+/// The same of a path of datagrams: those that wait are old when they come.
+const SHORT: Liveliness = Liveliness { most_unsent: 16 << 10, ..LIVELINESS };
+
 /// A stream of octets that never blocks.
 #[derive(Debug)]
 pub(super) enum Wire {
@@ -55,6 +58,15 @@ impl Wire {
                 None => Ok(stream.peer_addr().is_ok()),
             },
             Self::Udp(id) => udp.is_there(*id),
+        }
+    }
+
+    /// It carries datagrams: little is to wait in it.
+    pub(super) fn keep_short(&self, udp: &mut Udp) {
+        match self {
+            // What the kernel does not do makes datagrams older, and nothing else.
+            Self::Kernel(stream) => drop(SHORT.set(stream)),
+            Self::Udp(id) => udp.keep_short(*id),
         }
     }
 

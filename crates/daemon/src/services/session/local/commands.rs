@@ -12,6 +12,7 @@ use handfast_assist::iosl::probe::Policy;
 use handfast_io::net::UnixStream;
 use handfast_io::{DescriptorStore, EventLoop, keeps_octets};
 use serde_json::{Value, json};
+use tracing::info;
 
 use super::super::below::Below;
 use super::super::carrier::Plug;
@@ -90,6 +91,9 @@ and other set-user-ID programs do not work in it. What uses io_uring is not seen
 --cgroup needs root and a kernel with BTF. PROGRAM runs in a cgroup of its own, where the kernel leads connections to this
 process: those of set-user-ID programs and of io_uring, too, and getpeername(2) names the server. A program is connected
 at once, and sees a reset where its server is not reached.
+
+The proxy relays UDP too, for programs that ask by SOCKS5's UDP ASSOCIATE; it needs --peer. With --all and --cgroup UDP
+goes straight.
 
 Exit code: that of PROGRAM. 2: the system does not allow it to run.";
 
@@ -201,6 +205,9 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
         (_, true) => Reach::Led,
         _ => Reach::Asked,
     };
+    if reach != Reach::Asked {
+        info!("UDP goes straight: only what is asked for by SOCKS5 outlives a change of address");
+    }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
     let mut command = Program::new(name);
     command.args(arguments);

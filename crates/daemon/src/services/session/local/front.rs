@@ -15,6 +15,9 @@ const LONGEST: usize = 8 << 10;
 /// RFC 1928 §3: the method of RFC 1929.
 const BY_PASSWORD: u8 = 2;
 
+/// RFC 1928 §4: the command UDP ASSOCIATE.
+const ASSOCIATE: u8 = 3;
+
 /// The user of the password.
 pub(super) const USER: &str = "handfast";
 
@@ -47,6 +50,8 @@ pub(super) enum Step {
     Say(Vec<u8>),
     /// The program wants to be connected; what it has said after that.
     Asks(Target, Dialect, Vec<u8>),
+    /// The program wants a relay of UDP (RFC 1928 §7). From where it will send its first datagram says, whatever it says here.
+    Associates,
     /// This is said, and then it is closed.
     Refuse(Vec<u8>),
 }
@@ -138,6 +143,9 @@ impl Front {
             _ => return Some(Step::Refuse(Dialect::Socks.refused(Refusal::Senseless))),
         };
         let port = u16::from_be_bytes(*self.buffer.get(end..)?.first_chunk()?);
+        if (version, command) == (5, ASSOCIATE) {
+            return Some(Step::Associates);
+        }
         let target = Target::new(&host, port).filter(|_| (version, command) == (5, 1));
         let rest = self.buffer.split_off(end + 2);
         Some(match target {
@@ -284,7 +292,7 @@ mod tests {
                     Step::Asks(target, dialect, _) => {
                         return (said, Step::Asks(target, dialect, octets[at + 1..].to_vec()));
                     }
-                    refused @ Step::Refuse(_) => return (said, refused),
+                    last @ (Step::Refuse(_) | Step::Associates) => return (said, last),
                 }
             }
         }
@@ -304,6 +312,16 @@ mod tests {
         assert_eq!(told("pw", &four).1, asks("192.0.2.5", 443, Dialect::Socks, b""));
         let six = [&greeting[..], &[5, 1, 0, 4], &[0; 15], &[1, 0, 80]].concat();
         assert_eq!(told("pw", &six).1, asks("::1", 80, Dialect::Socks, b""));
+    }
+
+    #[test]
+    fn socks_asks_for_a_relay_of_udp() {
+        let greeting = b"\x05\x02\x00\x02\x01\x08handfast\x02pw";
+        for address in [&[1, 0, 0, 0, 0, 0, 0][..], &[3, 1, b'a', 0, 0], &[1, 127, 0, 0, 1, 200, 0]] {
+            let asked = [&greeting[..], &[5, 3, 0], address].concat();
+            assert_eq!(told("pw", &asked), (vec![5, 2, 1, 0], Step::Associates));
+            assert_eq!(told("pX", &asked).1, Step::Refuse(vec![1, 1]));
+        }
     }
 
     #[test]
@@ -374,7 +392,7 @@ mod tests {
             let octets = [first.as_bytes(), &rest].concat();
             let (_, last) = told(&password, &octets);
             // Nobody gets further without the password.
-            proptest::prop_assert!(!matches!(last, Step::Asks(..)));
+            proptest::prop_assert!(!matches!(last, Step::Asks(..) | Step::Associates));
         }
     }
 }

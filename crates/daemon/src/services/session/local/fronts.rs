@@ -30,6 +30,8 @@ pub(super) struct Fronts {
     id: SourceId,
     password: String,
     asking: BTreeMap<SourceId, Asking>,
+    /// Programs that want a relay of UDP.
+    associating: Vec<(SourceId, TcpStream)>,
 }
 
 impl Fronts {
@@ -40,7 +42,7 @@ impl Fronts {
     /// At a listener that there is.
     pub(super) fn at(mut listener: TcpListener, password: String, io: &mut EventLoop) -> io::Result<Self> {
         let id = io.add(&mut listener, Interest::READABLE)?;
-        Ok(Self { listener, id, password, asking: BTreeMap::new() })
+        Ok(Self { listener, id, password, asking: BTreeMap::new(), associating: Vec::new() })
     }
 
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
@@ -54,6 +56,11 @@ impl Fronts {
     /// Whether a number is the listener's: somebody has connected.
     pub(super) fn is_listener(&self, id: SourceId) -> bool {
         id == self.id
+    }
+
+    /// Programs that want a relay of UDP, with their connections.
+    pub(super) fn take_associating(&mut self) -> Vec<(SourceId, TcpStream)> {
+        std::mem::take(&mut self.associating)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -131,6 +138,10 @@ impl Fronts {
                     let Asking { stream, .. } = self.asking.remove(&id)?;
                     let via = Via::Plug(Plug::Tcp(stream), Some(id));
                     return Some(Client { via, dialect, target, rest });
+                }
+                Step::Associates => {
+                    let Asking { stream, .. } = self.asking.remove(&id)?;
+                    self.associating.push((id, stream));
                 }
                 Step::Refuse(octets) => {
                     let _ = asking.stream.write(&octets);

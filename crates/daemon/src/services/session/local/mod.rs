@@ -1,9 +1,11 @@
 //! The end beside a program: `handfastd session run` and `handfastd session connect`.
 
+mod associations;
 mod catcher;
 mod child;
 mod client;
 mod commands;
+mod datagrams;
 mod failures;
 mod front;
 mod fronts;
@@ -13,6 +15,7 @@ mod keeper;
 mod lane;
 mod led;
 mod names;
+mod owners;
 mod peers;
 mod pipes;
 mod places;
@@ -39,6 +42,7 @@ use super::carrier::Carrier;
 use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
+use associations::Associations;
 use catcher::Catcher;
 use child::Child;
 use client::Client;
@@ -77,6 +81,8 @@ struct Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
     Program,
+    /// Programs that send datagrams.
+    Datagrams,
     /// It only asks which key the peer has.
     Key,
     /// Its program has gone without it: should the peer answer late, the next one has it.
@@ -103,6 +109,8 @@ enum Due {
     Waiting,
     /// Programs that have not said what they want.
     Asking,
+    /// Sessions of datagrams that nobody uses.
+    Datagrams,
     /// Programs that could not be taken.
     Accept,
     Questions,
@@ -117,6 +125,7 @@ pub(super) struct Local {
     carrier: Carrier,
     peers: Peers,
     fronts: Option<Fronts>,
+    associations: Associations,
     questions: Questions,
     resolver: Resolver,
     names: Names,
@@ -184,6 +193,7 @@ impl Local {
             carrier: Carrier::new(identity, config, below, outlives, keys::random()?),
             peers,
             fronts: None,
+            associations: Associations::new(),
             questions,
             resolver: Resolver::new(io).map_err(system)?,
             names: Names::default(),

@@ -99,6 +99,11 @@ impl Peers {
         self.policy
     }
 
+    /// Whether the user has named one.
+    pub(super) fn is_named(&self) -> bool {
+        self.fixed.is_some()
+    }
+
     /// Who is asked for a target; `found`: its addresses, if they were looked up.
     pub(super) fn of(&self, target: &Target, found: Option<&[SocketAddr]>) -> Asked {
         if let Some(peer) = &self.fixed {

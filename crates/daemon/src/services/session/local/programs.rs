@@ -186,6 +186,10 @@ impl Local {
                     let target = self.target_of(socket);
                     info!(target, away_ms = away.as_millis(), "session goes on by another path");
                 }
+                News::Datagrams(socket) => self.on_datagrams(socket),
+                News::Done(socket) if self.associations.of(socket).is_some() => {
+                    self.on_datagrams_done(socket)
+                }
                 News::Done(socket) | News::Aborted(socket) => drop(self.purposes.remove(&socket)),
                 News::Unreached(socket, why, was_connected) => {
                     self.on_unreached(io, socket, why, was_connected);
@@ -213,6 +217,9 @@ impl Local {
         self.peers.learn(&peer, key);
         self.peers.probes().on_answer(Self::now(), peer.server());
         info!(%target, peer = peer.name, key = name_of(&key), "session opened");
+        if aim == Aim::Datagrams {
+            return self.on_datagrams_opened(socket);
+        }
         let has_to_ask = self.peers.has_to_ask(&target);
         match self.waiting.remove(&socket) {
             Some(waiting) if has_to_ask => {
@@ -230,7 +237,9 @@ impl Local {
     /// A connection to the peer has not come about.
     fn on_unreached(&mut self, io: &mut EventLoop, socket: Socket, why: ErrorKind, was_connected: bool) {
         let is_opened = self.carrier.end().session(socket).is_none_or(Session::is_opened);
-        let Some(Purpose { peer, aim: Aim::Program | Aim::Later, .. }) = self.purposes.get(&socket) else {
+        let Some(Purpose { peer, aim: Aim::Program | Aim::Datagrams | Aim::Later, .. }) =
+            self.purposes.get(&socket)
+        else {
             return;
         };
         let peer = peer.clone();
@@ -247,6 +256,9 @@ impl Local {
             return self.ask_for_key(peer);
         }
         let decision = self.peers.probes().on_refused(Self::now(), peer.server());
+        if self.associations.of(socket).is_some() {
+            return self.on_datagrams_unreached(socket);
+        }
         if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
             self.give_up(socket);
             self.without(io, client, &peer, decision);
@@ -287,6 +299,7 @@ impl Local {
     }
 
     fn on_failed(&mut self, io: &mut EventLoop, socket: Socket, reason: Reason) {
+        self.on_datagrams_failed(socket, reason);
         let client = self.waiting.remove(&socket).map(|waiting| waiting.client);
         let purpose = self.purposes.remove(&socket).filter(|purpose| purpose.aim == Aim::Program);
         // No failure, where this end has wanted it so.

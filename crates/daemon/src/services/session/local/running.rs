@@ -108,11 +108,15 @@ impl Running for Local {
             self.accept(io);
         } else if let Some(fronts) = self.fronts.as_mut().filter(|fronts| fronts.has(id)) {
             let (client, outcome) = fronts.on_readable(id);
+            let associating = fronts.take_associating();
+            self.associate(io, associating);
             if let Some(client) = client {
                 self.ask(io, client);
                 return ReadOutcome::Nothing;
             }
             return outcome;
+        } else if self.associations.has(id) {
+            return self.on_association(io, id);
         } else if self.gate.as_ref().is_some_and(|gate| gate.has(id)) {
             self.accept(io);
         } else if self.catcher.as_ref().is_some_and(|catcher| catcher.id() == id) {
@@ -160,6 +164,7 @@ impl Running for Local {
         self.timers.set(Due::Straight, self.straight.deadline());
         self.timers.set(Due::Waiting, self.waits_until());
         self.timers.set(Due::Asking, self.fronts.as_ref().and_then(Fronts::deadline));
+        self.timers.set(Due::Datagrams, self.associations.deadline());
         self.timers.set(Due::End, end);
         self.timers.next()
     }
@@ -172,6 +177,7 @@ impl Running for Local {
                 Due::Straight => self.straight.on_timer(io, now),
                 Due::Waiting => self.on_waited(io, now),
                 Due::Asking => self.fronts.iter_mut().for_each(|fronts| fronts.on_timer(now)),
+                Due::Datagrams => self.end_idle_datagrams(now),
                 Due::Accept => self.accept(io),
                 Due::Questions => self.accept_questions(io),
                 Due::Routes => self.look_at_routes(),
@@ -199,6 +205,8 @@ impl Running for Local {
             "outlives_process": self.carrier.why_not_kept().is_none(),
             "why_not": self.carrier.why_not_kept(),
             "straight": self.straight.len(),
+            "associations": self.associations.len(),
+            "datagrams_dropped": self.associations.dropped,
             "servers_probed": self.peers.servers_probed(),
             "counters": self.carrier.counters(),
             "list": self.carrier.sessions(),

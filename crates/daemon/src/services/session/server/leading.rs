@@ -49,7 +49,11 @@ impl Server {
             return self.carrier.reset(socket, Reason::TargetRefused);
         };
         info!(%target, client, %from, session = socket.0, "session opened");
-        if let Err(error) = self.connect(io, socket, place, from) {
+        let led = match target.is_datagrams() {
+            true => self.lead_datagrams(io, socket, place, from),
+            false => self.connect(io, socket, place, from),
+        };
+        if let Err(error) = led {
             warn!(%target, %error, "target not reached");
             self.carrier.reset(socket, Reason::TargetUnreachable);
         }

@@ -1,5 +1,6 @@
 //! The end before a server: takes sessions of clients that it knows, and leads them to targets that it has.
 
+mod datagrams;
 mod leading;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use super::below::Below;
 use super::carrier::{Carrier, News};
 use super::keeping::Keeping;
 use super::keys::{self, name_of};
+use super::ports::Ports;
 use super::settings::Settings;
 use crate::process::log::limiter::LogLimiter;
 use crate::process::{ConfigFile, Context, Failure, Log, descriptors, log_changes, reread};
@@ -33,6 +35,8 @@ use leading::Connecting;
 enum Due {
     Carrier,
     Targets,
+    /// Sessions of datagrams that nobody uses.
+    Ports,
     Accept,
     Questions,
     /// Log lines that were left out.
@@ -83,6 +87,7 @@ pub(super) struct Server {
     listener: TcpListener,
     listener_id: SourceId,
     connecting: BTreeMap<SourceId, Connecting>,
+    ports: Ports,
     questions: Questions,
     timers: Timers<Due>,
     limiter: LogLimiter,
@@ -154,6 +159,7 @@ impl Server {
             listener,
             listener_id,
             connecting: BTreeMap::new(),
+            ports: Ports::new(),
             questions,
             timers: Timers::default(),
             limiter: LogLimiter::default(),
@@ -193,12 +199,16 @@ impl Server {
                     if self.unled.remove(&socket) {
                         self.lead(io, socket);
                     }
+                    self.ports.touch(Clock::SYSTEM.now(), socket);
                     let target = self.target_of(socket);
                     let from = self.carrier.remote_of(socket).map(|from| from.to_string());
                     info!(target, from, away_ms = away.as_millis(), "session goes on by another path");
                 }
-                News::Done(_) | News::Aborted(_) | News::Unreached(..) => {}
+                News::Datagrams(socket) => self.send_datagrams(socket),
+                News::Done(socket) => self.ports.close(socket),
+                News::Aborted(_) | News::Unreached(..) => {}
                 News::Failed(socket, reason) => {
+                    self.ports.close(socket);
                     self.connecting.retain(|_, connecting| connecting.socket != socket);
                     self.unled.remove(&socket);
                     info!(session = socket.0, %reason, "session failed");
@@ -231,6 +241,9 @@ impl Running for Server {
             self.hear(io);
             return outcome;
         }
+        if self.ports.session_of(id).is_some() {
+            return self.read_port(io, id);
+        }
         if id == self.listener_id {
             self.accept(io);
         } else if self.connecting.contains_key(&id) {
@@ -262,6 +275,7 @@ impl Running for Server {
     fn deadline(&mut self) -> Option<Instant> {
         self.timers.set(Due::Carrier, self.carrier.deadline());
         self.timers.set(Due::Targets, self.connecting.values().map(|connecting| connecting.by).min());
+        self.timers.set(Due::Ports, self.ports.deadline());
         self.timers.set(Due::LeftOut, self.limiter.deadline());
         self.timers.next()
     }
@@ -272,6 +286,7 @@ impl Running for Server {
             match due {
                 Due::Carrier => self.carrier.on_timer(now),
                 Due::Targets => self.give_up(now),
+                Due::Ports => self.end_idle_ports(now),
                 Due::Accept => self.accept(io),
                 Due::Questions => {
                     if !self.questions.accept(io) {
@@ -312,6 +327,7 @@ impl Running for Server {
         let [sessions, paths, kept] = self.carrier.totals();
         let mut counters = self.carrier.counters();
         counters["targets_refused"] = self.refused_targets.into();
+        counters["datagrams_dropped"] = self.ports.dropped.into();
         json!({
             "ok": true,
             "mode": "act",
@@ -319,6 +335,7 @@ impl Running for Server {
             "public_key": name_of(&self.carrier.end().public_key()),
             "sessions": sessions,
             "paths": paths,
+            "udp_ports": self.ports.len(),
             "kept_bytes": kept,
             "outlives_process": self.carrier.why_not_kept().is_none(),
             "why_not": self.carrier.why_not_kept(),

@@ -1,0 +1,105 @@
+//! What goes beside a connection.
+
+use bytes::Bytes;
+use handfast_assist::iosl::udp::{Config, MOST_BESIDE, StreamId};
+use handfast_wire::tcp::in_udp::{BESIDE_DATAGRAM, InUdp};
+
+use crate::world::{Faults, World, client_address, octets, server_address};
+
+/// A connection that has carried something both ways.
+fn opened() -> (World, StreamId, StreamId) {
+    let mut world = World::new(&Config::default(), Faults::default(), 1);
+    let client = world.open(b"first");
+    let server = world.accepted();
+    assert!(world.until(|world| world.server.read(server, 100).is_some()));
+    while world.step() && world.client.deadline().is_none_or(|at| at.since(world.now).as_millis() < 1_000) {}
+    (world, client, server)
+}
+
+/// What leaves the client now, without what TCP sends.
+fn leaving(world: &mut World) -> Vec<Bytes> {
+    let mut all = Vec::new();
+    let mut out = Vec::new();
+    while world.client.poll_transmit(world.now, &mut out, |_| true).is_some() {
+        assert!(out.len() <= BESIDE_DATAGRAM);
+        all.push(Bytes::from(std::mem::take(&mut out)));
+    }
+    all.retain(|datagram| matches!(InUdp::parse(datagram), Some(InUdp::Beside { .. })));
+    all
+}
+
+#[test]
+fn it_comes_with_its_connection_and_from_its_address_alone() {
+    let (mut world, client, server) = opened();
+    let sealed = octets(MOST_BESIDE);
+    assert!(world.client.may_send_beside(world.now, client));
+    world.client.send_beside(client, &sealed);
+    world.client.send_beside(client, &octets(MOST_BESIDE + 1));
+    let [datagram] = &leaving(&mut world)[..] else { panic!("one leaves, and what is too long does not") };
+    let stranger = ([192, 0, 2, 99], 4_000).into();
+    assert_eq!(world.server.on_datagram(world.now, stranger, datagram), None);
+    let mut other = datagram.to_vec();
+    other[5] ^= 1;
+    assert_eq!(world.server.on_datagram(world.now, client_address(), &Bytes::from(other)), None);
+    assert_eq!(world.server.receive_beside(), None);
+    assert_eq!(world.server.on_datagram(world.now, client_address(), datagram), Some(server));
+    assert_eq!(world.server.receive_beside(), Some((server, Bytes::from(sealed))));
+    let mut out = Vec::new();
+    assert_eq!(world.server.poll_transmit(world.now, &mut out, |_| true), None, "nobody is answered");
+}
+
+#[test]
+fn nothing_goes_beside_what_is_not_open() {
+    let mut world = World::new(&Config::default(), Faults::default(), 1);
+    let client = world.open(b"first");
+    assert!(!world.client.may_send_beside(world.now, client));
+    let server = world.accepted();
+    assert!(world.until(|world| world.client.may_send_beside(world.now, client)));
+    world.client.release(world.now, client);
+    assert!(!world.client.may_send_beside(world.now, client));
+    world.client.send_beside(client, b"datagram of one that is gone");
+    let _ = (leaving(&mut world), world.server.stands(server));
+}
+
+#[test]
+fn a_full_socket_loses_what_has_no_room() {
+    let (mut world, client, _) = opened();
+    world.client.send_beside(client, &octets(100));
+    let mut out = Vec::new();
+    assert_eq!(world.client.poll_transmit(world.now, &mut out, |_| false), None);
+    assert!(leaving(&mut world).is_empty(), "it is gone");
+}
+
+/// A flood beside a connection, and then on it.
+#[test]
+fn more_than_the_window_goes_on_the_connection() {
+    let (mut world, client, server) = opened();
+    let mut beside = 0;
+    while world.client.may_send_beside(world.now, client) {
+        world.client.send_beside(client, &octets(1_000));
+        beside += 1;
+    }
+    assert!((8..=20).contains(&beside), "{beside} in a window");
+    assert_eq!(leaving(&mut world).len(), beside);
+    let all = octets(60_000);
+    assert_eq!(world.client.write(client, &all), all.len());
+    let mut came = Vec::new();
+    assert!(world.until(|world| {
+        while let Some(read) = world.server.read(server, 7_000) {
+            came.extend_from_slice(&read);
+        }
+        let is_sent = came.len() == all.len();
+        assert!(is_sent || !world.client.may_send_beside(world.now, client), "what is behind would overtake");
+        is_sent
+    }));
+    assert!(world.until(|world| world.client.may_send_beside(world.now, client)));
+    let _ = server_address();
+}
+
+#[test]
+fn one_that_carries_datagrams_keeps_little_unsent() {
+    let (mut world, client, _) = opened();
+    world.client.keep_short(client);
+    let taken = world.client.write(client, &octets(100_000));
+    assert!(taken <= 16 << 10, "{taken}");
+}
