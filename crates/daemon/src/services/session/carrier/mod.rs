@@ -1,12 +1,15 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
 mod addresses;
+mod batch;
 mod early;
+mod inside;
 mod kept;
 mod paths;
 mod plug;
 mod programs;
 mod routes;
+mod sctp;
 mod status;
 mod udp;
 mod windows;
@@ -21,7 +24,6 @@ use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_assist::iosl::session::Event;
-use handfast_assist::iosl::udp::StreamId;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
@@ -30,10 +32,10 @@ use super::below::Below;
 use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
+use inside::{Inside, InsideId};
 use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
-use udp::Udp;
 use windows::Windows;
 use wire::Wire;
 
@@ -89,10 +91,10 @@ pub(super) struct Carrier {
     early: Early,
     /// What new paths are.
     below: Below,
-    udp: Udp,
+    udp: Inside,
     windows: Windows,
     /// Whose connections in UDP are.
-    by_stream: BTreeMap<StreamId, PathId>,
+    by_stream: BTreeMap<InsideId, PathId>,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     outlives: Outlives,
@@ -101,13 +103,13 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// `seed`: 32 bytes of the system's generator, for what is in UDP.
+    /// `seeds`: each 32 bytes of the system's generator, for what is in UDP.
     pub(super) fn new(
         identity: Identity,
         mut config: Config,
         below: Below,
         outlives: Outlives,
-        seed: [u8; 32],
+        seeds: [[u8; 32]; 2],
     ) -> Self {
         config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
@@ -124,7 +126,7 @@ impl Carrier {
             news: VecDeque::new(),
             early: Early::default(),
             below,
-            udp: Udp::new(below == Below::Udp, seed),
+            udp: Inside::new(below, seeds),
             by_stream: BTreeMap::new(),
             windows: Windows::default(),
             is_suspended: false,
@@ -137,6 +139,11 @@ impl Carrier {
     /// The machine, to look at.
     pub(super) fn end(&self) -> &End {
         &self.end
+    }
+
+    /// What new paths are.
+    pub(super) fn below(&self) -> Below {
+        self.below
     }
 
     /// Opens a session to a target behind a peer.
@@ -281,7 +288,7 @@ impl Carrier {
         let mut is_any = false;
         while let Some((stream, from)) = self.udp.accept() {
             is_any = true;
-            if self.accept(io, Wire::Udp(stream), from).is_err() {
+            if self.accept(io, Wire::Inside(stream), from).is_err() {
                 self.udp.release(stream);
             }
         }
