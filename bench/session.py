@@ -1,10 +1,11 @@
 """What a session costs without a roam: iperf3 between two namespaces, plain, by two bare relays, and by sessions.
 
-Needs root, iperf3, and binaries named on the command line: bench/session.py HANDFASTD RELAY
+Needs root, iperf3, and binaries named on the command line: bench/session.py HANDFASTD RELAY [--below tcp udp sctp]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from sdtp_spaces import ip_tool, namespace
@@ -73,29 +75,43 @@ def iperf(running: Running, before: tuple[str, ...], to: str, more: tuple[str, .
     return float(said["end"]["sum_received"]["bits_per_second"])
 
 
-def measure(running: Running, handfastd: str, relay: str, folder: Path) -> dict[str, Callable[..., float]]:
-    """How each way is measured, and the processes that carry it."""
-    running.start(*inside(SERVER, "iperf3", "-s"))
-    running.start(*inside(SERVER, relay, f"{ADDRESS}:7444", f"{ADDRESS}:5201"))
-    running.start(*inside(CLIENT, relay, "127.0.0.1:5201", f"{ADDRESS}:7444"))
+def serve(running: Running, handfastd: str, folder: Path, below: str, port: int) -> None:
+    """An end before the server, with this below sessions."""
     key = running.said(handfastd, "session", "key").strip()
-    config = folder / "session.toml"
+    config = folder / f"{below}.toml"
     config.write_text(f"""
 [session]
-listen = "{ADDRESS}:7443"
-key_file = "{folder}/server.key"
-socket = "{folder}/socket"
+below = "{below}"
+listen = "{ADDRESS}:{port}"
+key_file = "{folder}/{below}.key"
+socket = "{folder}/{below}.sock"
 clients = ["{key}"]
 targets = [{{address = "{ADDRESS}", ports = [5201]}}]
 """)
     running.start(*inside(SERVER, handfastd, "session", "serve", "--config", str(config)))
-    time.sleep(1)
-    by = (handfastd, "session", "run", "--all", "--peer", ADDRESS, "--")
-    return {
+
+
+def measure(
+    running: Running, handfastd: str, relay: str, folder: Path, below: list[str]
+) -> dict[str, Callable[..., float]]:
+    """How each way is measured, and the processes that carry it."""
+    running.start(*inside(SERVER, "iperf3", "-s"))
+    running.start(*inside(SERVER, relay, f"{ADDRESS}:7444", f"{ADDRESS}:5201"))
+    running.start(*inside(CLIENT, relay, "127.0.0.1:5201", f"{ADDRESS}:7444"))
+    ways: dict[str, Callable[..., float]] = {
         "plain": lambda *more: iperf(running, (), ADDRESS, more),
         "two relays": lambda *more: iperf(running, (), "127.0.0.1", more),
-        "sessions": lambda *more: iperf(running, by, ADDRESS, more),
     }
+    for port, word in enumerate(below, 7443):
+        serve(running, handfastd, folder, word, port)
+        by = (handfastd, "session", "run", "--all", "--below", word, "--peer", f"{ADDRESS}:{port}", "--")
+        ways[f"sessions, {word}"] = partial(_by, running, by)
+    time.sleep(1)
+    return ways
+
+
+def _by(running: Running, by: tuple[str, ...], *more: str) -> float:
+    return iperf(running, by, ADDRESS, more)
 
 
 def say(line: str) -> None:
@@ -116,12 +132,17 @@ def cpu_s(pids: list[int]) -> float:
 
 def main() -> int:
     """Measure and print a table."""
-    handfastd, relay = (str(Path(name).resolve()) for name in sys.argv[1:3])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("handfastd", type=Path)
+    parser.add_argument("relay", type=Path)
+    parser.add_argument("--below", nargs="+", default=["tcp", "udp", "sctp"], help="what is below sessions, a row each")
+    options = parser.parse_args()
+    handfastd, relay = (str(name.resolve()) for name in (options.handfastd, options.relay))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(spaces())
         running = Running(stack, folder)
-        ways = measure(running, handfastd, relay, folder)
+        ways = measure(running, handfastd, relay, folder, options.below)
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
             for name, way in ways.items():

@@ -2,12 +2,14 @@
 //! `quinn-udp`).
 #![forbid(unsafe_code)]
 
+use std::ffi::OsStr;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
 use mio::event::Source;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
+use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
 /// The longest datagram of UDP, or several of one sender that the kernel hands over as one (GRO).
@@ -67,6 +69,18 @@ impl DatagramSocket {
     pub fn connect(peer: SocketAddr) -> io::Result<Self> {
         let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
         let own = Self::bind(any)?;
+        own.socket.connect(peer)?;
+        Ok(own)
+    }
+
+    /// At this address, by this interface, towards another address, from which alone it hears. What the interface does not lead to is
+    /// refused, whatever other interfaces do.
+    ///
+    /// # Errors
+    /// What bind(2), `SO_BINDTODEVICE` and connect(2) say. Linux before 5.7 wants the capability `CAP_NET_RAW` for it.
+    pub fn connect_by(from: SocketAddr, interface: &OsStr, peer: SocketAddr) -> io::Result<Self> {
+        let own = Self::bind(from)?;
+        setsockopt(&own.socket, sockopt::BindToDevice, &interface.to_owned())?;
         own.socket.connect(peer)?;
         Ok(own)
     }

@@ -33,7 +33,7 @@ pub use event_loop::{EventLoop, ReadOutcome, SourceId};
 pub use fast_open::{accept_fast, connect_fast, is_under_way, takes_early_data};
 pub use mio::{Interest, net};
 pub use mptcp::{connect_mptcp, has_mptcp, listen_mptcp, mptcp_subflows};
-pub use source::{has_address, source_towards};
+pub use source::{addresses_beside, has_address, source_towards};
 pub use sys::arrival::{Arrival, BATCH, Interface, MAX_FRAME, MAX_UNCUT};
 pub use sys::cgroup::begin_in;
 pub use sys::connects::{Attempt, Call, Connects, KeptConnects, Led, Starter};

@@ -42,6 +42,8 @@ pub struct Config {
     pub inbound_streams: u16,
     /// L of slow start (§7.2.1).
     pub slow_start_limit: u64,
+    /// What was written by then goes with COOKIE ECHO, as far as there is room for it (§5.1 D): a round trip earlier.
+    pub early_data: bool,
 }
 
 /// The least `a_rwnd` of INIT and INIT ACK (§3.3.2, §3.3.3).
@@ -75,6 +77,7 @@ impl Default for Config {
             outbound_streams: 16,
             inbound_streams: 16,
             slow_start_limit: 1,
+            early_data: false,
         }
     }
 }

@@ -97,6 +97,7 @@ fn config(case: &Case) -> Config {
         rto_min: ms(case.rto_min),
         rto_max: ms(5_000),
         heartbeat_interval: Some(ms(2_000)),
+        early_data: case.receive_buffer.is_multiple_of(2),
         ..Config::default()
     }
 }

@@ -1,4 +1,4 @@
-//! What is below sessions: Multipath TCP, and TCP in UDP.
+//! What is below sessions: Multipath TCP, and TCP and SCTP in UDP.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -40,19 +40,29 @@ fn multipath_tcp_where_both_ends_have_it_and_tcp_where_one_has_not() {
     }
 }
 
-#[test]
-fn tcp_in_udp_carries_a_session_and_its_server_takes_plain_tcp_too() {
-    let scene = with("udp");
-    for below in ["udp", "tcp"] {
+/// What is inside UDP carries a session, and its server takes plain TCP too.
+fn carries_a_session(below: &'static str) {
+    let scene = with(below);
+    for below in [below, "tcp"] {
         assert_eq!(became(&scene, scene.server.address, below), below);
     }
     let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
     let sent = octets(3_000_000);
     let output =
-        scene.exchange(&["connect", "--below", "udp", "--peer", &peer, "echo.example", &port], &sent);
+        scene.exchange(&["connect", "--below", below, "--peer", &peer, "echo.example", &port], &sent);
     assert!(output.status.success(), "{}", errors(&output));
     assert!(output.stdout == sent, "{} octets came back", output.stdout.len());
     scene.server.status_with(|status| status["sessions"] == 0 && status["paths"] == 0);
+}
+
+#[test]
+fn tcp_in_udp_carries_a_session() {
+    carries_a_session("udp");
+}
+
+#[test]
+fn sctp_in_udp_carries_a_session() {
+    carries_a_session("sctp");
 }
 
 /// A translator of addresses between client and server, which gives the client another port after so many octets from it. How many
@@ -106,10 +116,30 @@ fn a_translator_that_changes_its_mind_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_server_without_udp_is_no_peer() {
-    let scene = with("tcp");
-    let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
-    let output = scene.exchange(&["connect", "--below", "udp", "--peer", &peer, "echo.example", &port], b"");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(errors(&output).contains("no end of sessions answers there"), "{}", errors(&output));
+fn an_association_survives_a_translator_that_changes_its_mind() {
+    let scene = with("sctp");
+    let (between, ports) = translating(scene.server.address, 600_000);
+    let (peer, port) = (between.to_string(), scene.port.to_string());
+    let sent = octets(3_000_000);
+    let output =
+        scene.exchange(&["connect", "--below", "sctp", "--peer", &peer, "echo.example", &port], &sent);
+    assert!(output.status.success(), "{}", errors(&output));
+    assert!(output.stdout == sent, "{} octets came back", output.stdout.len());
+    assert!(ports.load(Ordering::SeqCst) > 3, "{ports:?}");
+    let counters = &scene.server.status()["counters"];
+    assert_eq!(counters["paths_taken"], 1, "one association: {counters}");
+}
+
+#[test]
+fn a_server_without_what_a_client_wants_is_no_peer() {
+    for (has, wants) in [("tcp", "udp"), ("tcp", "sctp"), ("udp", "sctp"), ("sctp", "udp")] {
+        let scene = with(has);
+        let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
+        let output =
+            scene.exchange(&["connect", "--below", wants, "--peer", &peer, "echo.example", &port], b"");
+        assert_eq!(output.status.code(), Some(1));
+        let said = errors(&output);
+        assert!(said.contains("no end of sessions answers there"), "{has} {wants}: {said}");
+        assert!(said.contains(&format!("below = \"{wants}\"")), "{has} {wants}: {said}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use handfast_core::Instant;
 use handfast_wire::sctp::{Cause, Chunk, HEADER_LEN, Packet};
 
 use super::Association;
@@ -82,7 +83,7 @@ impl Association {
     }
 
     /// Control chunks that wait, as many as a packet takes.
-    pub(super) fn control_packet(&mut self) -> Option<Transmit> {
+    pub(super) fn control_packet(&mut self, now: Instant) -> Option<Transmit> {
         let first = self.control.pop_front()?;
         let mut len = HEADER_LEN + first.chunk.wire_len();
         let mut chunks = Vec::new();
@@ -94,6 +95,9 @@ impl Association {
             chunks.extend(self.control.pop_front().map(|control| control.chunk));
         }
         let Control { chunk, tag, from, to } = first;
+        if matches!(chunk, Chunk::CookieEcho(_)) {
+            self.put_early(now, self.packet_len() - len, &mut chunks);
+        }
         chunks.insert(0, chunk);
         Some(Transmit { packet: self.packet(tag, chunks), from, to })
     }

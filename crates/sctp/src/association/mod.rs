@@ -140,7 +140,7 @@ impl Association {
         if budget.get() < self.packet_len() as u64 {
             return None;
         }
-        let transmit = self.control_packet().or_else(|| self.data_packet(now));
+        let transmit = self.control_packet(now).or_else(|| self.data_packet(now));
         match &transmit {
             Some(_) => self.counters.packets_sent += 1,
             None => self.nothing_leaves(now),

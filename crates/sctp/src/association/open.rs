@@ -12,7 +12,7 @@ use super::{Association, Attempt, Endpoints};
 use crate::handshake::{Cookie, CookieKey, Terms, joined, missing_cookie, offer, tag};
 use crate::path::{self, Paths};
 use crate::receive::{Acks, Inbound};
-use crate::send::{Outstanding, Queue};
+use crate::send::{Loss, Outstanding, Queue};
 use crate::{Config, Counters, Event, Failure, Received, State};
 
 impl Association {
@@ -75,6 +75,8 @@ impl Association {
         association.establish(now);
         association.reply(received, cookie.remote_tag, Chunk::CookieAck);
         association.on_rest(now, received);
+        // §6.1 D: the cookie is an event.
+        association.refill_burst();
         association
     }
 
@@ -135,7 +137,8 @@ impl Association {
     /// INIT or COOKIE ECHO leaves, and T1 starts.
     pub(super) fn send_attempt(&mut self, now: Instant) {
         let chunk = if self.state == State::CookieWait {
-            let tsn = crate::tsn::to_wire(self.sent.next());
+            // What went with a COOKIE ECHO is not acknowledged yet: it begins with that.
+            let tsn = crate::tsn::to_wire(self.sent.first());
             Chunk::Init(offer(&self.config, self.local_tag, tsn, &self.local))
         } else {
             Chunk::CookieEcho(self.cookie.clone())
@@ -152,6 +155,7 @@ impl Association {
             return;
         }
         self.attempt.retries += 1;
+        self.sent.mark(self.attempt.path, Loss::Timeout);
         // §6.3.3 E2 holds for T1 too (§5.1 note: "the rules of section 6.3").
         for path in self.paths.all_mut() {
             path.rtt.back_off();
@@ -219,6 +223,11 @@ impl Association {
         (self.t1, self.errors, self.attempt) = (None, 0, Attempt::default());
         // §5.4: the address that INIT or INIT ACK came from is confirmed by that.
         self.paths.get_mut(0).confirmed = true;
+        if self.sent.flight(0) > 0 {
+            // §6.3.2 R1, for what went with COOKIE ECHO.
+            let path = self.paths.get_mut(0);
+            path.t3 = Some(now + path.rtt.rto());
+        }
         self.paths.start_heartbeats(now, &self.config, &mut self.random);
         self.emit(Event::Connected);
     }

@@ -36,7 +36,7 @@ impl Association {
         }
         // §5.2.1: our own tag and TSN while both open; §5.2.2: new ones later, and the tie-tags of what there is.
         let (local_tag, local_tsn) = if opening {
-            (self.local_tag, crate::tsn::to_wire(self.sent.next()))
+            (self.local_tag, crate::tsn::to_wire(self.sent.first()))
         } else {
             (tag(&mut self.random), SeqNum(self.random.bits() as u32))
         };

@@ -4,9 +4,9 @@ use handfast_core::Instant;
 use handfast_wire::sctp::{Chunk, DATA_HEADER_LEN, Sack};
 
 use super::Association;
-use crate::Transmit;
 use crate::send::Loss;
 use crate::tsn::Tsn;
+use crate::{State, Transmit};
 
 /// The next DATA to leave.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +141,30 @@ impl Association {
         let flight = self.sent.flight(path);
         let by = self.paths.get_mut(path);
         by.was_full = flight >= by.window.cwnd;
+    }
+
+    /// What goes with COOKIE ECHO. T1-cookie repeats it, not T3-rtx.
+    pub(super) fn put_early(&mut self, now: Instant, mut room: usize, chunks: &mut Vec<Chunk>) {
+        let path = self.attempt.path;
+        if !self.config.early_data || self.state != State::CookieEchoed {
+            return;
+        }
+        loop {
+            let next = self.sent.lost().next().map(|(index, sent, _)| (index, sent.data.chunk_len()));
+            let Some((index, len)) = next else { break };
+            if padded(len) > room {
+                return;
+            }
+            room -= padded(len);
+            let (data, _) = self.sent.resend(index, path);
+            chunks.push(Chunk::Data(data));
+            self.counters.retransmitted_chunks += 1;
+            self.counters.data_chunks_sent += 1;
+        }
+        if self.sent.is_empty() {
+            self.send_new(now, path, room, chunks);
+            self.paths.get_mut(path).t3 = None;
+        }
     }
 
     /// §7.2.1: a path without data for an RTO loses half its window.

@@ -65,6 +65,58 @@ fn a_lost_cookie_ack_is_sent_again() {
     assert!(world.ends[0].has(Event::Connected));
 }
 
+/// A world whose client writes at once; `lost`: how many COOKIE ECHOs are lost.
+fn with_early_data(lost: u32, configs: [Config; 2]) -> World {
+    let (mut link, mut count) = (Link::default(), 0);
+    link.loses = Some(Box::new(move |packet, _| {
+        let is = matches!(packet.chunks.first(), Some(Chunk::CookieEcho(_)));
+        count += u32::from(is);
+        is && count <= lost
+    }));
+    let mut world =
+        World::with(1, configs.map(|config| Config { early_data: true, ..config }), vec![link], &[server(0)]);
+    world.ends[0].to_write = (0..4).map(|n| message(0, 1000, n)).collect();
+    world
+}
+
+fn read(world: &World) -> Vec<u8> {
+    world.ends[1].read.iter().map(|message| message.data[0]).collect()
+}
+
+/// §5.1 D: "the COOKIE ECHO chunk MAY be bundled with any pending outbound DATA chunks".
+#[test]
+fn what_was_written_early_goes_with_the_cookie() {
+    let mut world = with_early_data(0, [Config::default(); 2]);
+    world.run_to(at(60));
+    assert_eq!(read(&world), [0], "a packet has room for one");
+    world.run_to(at(400));
+    assert_eq!(read(&world), [0, 1, 2, 3]);
+    let counters = world.client().counters();
+    assert_eq!((counters.data_chunks_sent, counters.retransmitted_chunks, counters.timeouts), (4, 0, 0));
+}
+
+#[test]
+fn what_went_with_a_cookie_that_was_lost_goes_with_the_next_one() {
+    let mut world = with_early_data(2, [Config::default(); 2]);
+    // T1-cookie: after 1 s, and 2 s more.
+    world.run_to(at(3_060));
+    assert_eq!(read(&world), [0]);
+    world.run_to(at(4_000));
+    assert_eq!(read(&world), [0, 1, 2, 3]);
+    let counters = world.client().counters();
+    assert_eq!((counters.retransmitted_chunks, counters.timeouts), (2, 0));
+    assert_eq!(world.client().buffered(), 0);
+}
+
+#[test]
+fn what_went_with_a_stale_cookie_goes_with_the_one_that_follows() {
+    let mut world =
+        with_early_data(1, [Config::default(), Config { cookie_life: ms(500), ..Config::default() }]);
+    world.run_to(at(6_000));
+    assert_eq!(read(&world), [0, 1, 2, 3]);
+    assert_eq!(world.ends[0].times(|chunk| matches!(chunk, Chunk::Init(_))).len(), 2);
+}
+
 #[test]
 fn streams_are_the_lesser_of_what_one_wants_and_the_other_allows() {
     let config = Config { outbound_streams: 7, inbound_streams: 3, ..Config::default() };

@@ -9,7 +9,7 @@ mod config;
 mod strangers;
 mod stream;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use strangers::is_syn;
 pub use stream::Stands;
 use stream::Stream;
 
+use super::agenda::Agenda;
 use super::secure::Entropy;
 use super::validation::{self, Validation};
 
@@ -46,11 +47,7 @@ pub struct Streams {
     entropy: Entropy,
     all: BTreeMap<StreamId, Stream>,
     by_peer: BTreeMap<(SocketAddr, Number), StreamId>,
-    deadlines: BTreeSet<(Instant, StreamId)>,
-    /// That may have something to send.
-    sending: BTreeSet<StreamId>,
-    /// To which something has happened.
-    touched: BTreeSet<StreamId>,
+    agenda: Agenda<StreamId>,
     accepted: VecDeque<StreamId>,
     answers: VecDeque<(Option<StreamId>, SocketAddr, Vec<u8>)>,
     /// What goes out and has come beside connections.
@@ -72,9 +69,7 @@ impl Streams {
             entropy,
             all: BTreeMap::new(),
             by_peer: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
-            sending: BTreeSet::new(),
-            touched: BTreeSet::new(),
+            agenda: Agenda::default(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
             beside: beside::Queues::default(),
@@ -110,7 +105,7 @@ impl Streams {
         self.shaking += usize::from(stream.is_shaking());
         self.by_peer.insert(key, id);
         self.all.insert(id, stream);
-        self.sending.insert(id);
+        self.agenda.sends(id);
         Some(id)
     }
 
@@ -158,9 +153,9 @@ impl Streams {
             self.accepted.push_back(id);
         }
         self.shaking -= usize::from(was_shaking && !stream.is_shaking());
-        self.sending.insert(id);
+        self.agenda.sends(id);
         if stream.is_known && !stream.is_released {
-            self.touched.insert(id);
+            self.agenda.touches(id);
         }
         Some(done)
     }
@@ -180,7 +175,7 @@ impl Streams {
         if let Some((id, to)) = self.next_beside(out, &has_room) {
             return Some((Some(id), to));
         }
-        while let Some(id) = self.sending.iter().copied().find(|id| has_room(*id)) {
+        while let Some(id) = self.agenda.next_sending(&has_room) {
             if let Some(to) = self.next_of(now, id, out) {
                 return Some((Some(id), to));
             }
@@ -214,30 +209,24 @@ impl Streams {
 
     /// A connection has sent all it has: its deadline is entered anew, or it goes.
     fn settle(&mut self, id: StreamId) {
-        self.sending.remove(&id);
-        let Some(stream) = self.all.get_mut(&id) else { return };
-        let deadline = stream.endpoint.deadline();
-        if deadline != stream.deadline {
-            let old = std::mem::replace(&mut stream.deadline, deadline);
-            old.map(|at| self.deadlines.remove(&(at, id)));
-            deadline.map(|at| self.deadlines.insert((at, id)));
-        }
+        let Some(stream) = self.all.get_mut(&id) else { return self.agenda.forget(id, None) };
         if stream.is_gone() {
+            self.agenda.forget(id, stream.deadline);
             self.by_peer.remove(&(stream.peer, stream.number));
             self.all.remove(&id);
-            self.touched.remove(&id);
+        } else {
+            self.agenda.waits(id, &mut stream.deadline, stream.endpoint.deadline());
         }
     }
 
     /// When [`Streams::on_timer`] must be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(at, _)| at)
+        self.agenda.deadline()
     }
 
     /// Does what is due.
     pub fn on_timer(&mut self, now: Instant) {
-        while let Some(&(at, id)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {
-            self.deadlines.remove(&(at, id));
+        while let Some(id) = self.agenda.next_due(now) {
             self.with(id, |stream| {
                 stream.deadline = None;
                 stream.endpoint.on_timer(now);
@@ -257,7 +246,7 @@ impl Streams {
 
     /// A connection to which something has happened: there may be something to read, or room to write.
     pub fn poll_touched(&mut self) -> Option<StreamId> {
-        self.touched.pop_first()
+        self.agenda.next_touched()
     }
 
     /// How a connection stands; one that is not there is over.
@@ -275,7 +264,7 @@ impl Streams {
         let stream = self.all.get_mut(&id)?;
         let payload = stream.endpoint.read(most)?;
         // The window may have opened.
-        self.sending.insert(id);
+        self.agenda.sends(id);
         Some(payload.to_bytes())
     }
 
@@ -290,7 +279,7 @@ impl Streams {
         let most = if stream.is_short { beside::SHORT } else { self.config.unsent };
         let room = most.saturating_sub(stream.endpoint.unsent());
         let taken = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        self.sending.insert(id);
+        self.agenda.sends(id);
         if taken == 0 {
             0
         } else {
@@ -315,7 +304,7 @@ impl Streams {
         // No news for whoever says it: it would be told without end.
         if let Some(stream) = self.all.get_mut(&id) {
             stream.endpoint.close(now);
-            self.sending.insert(id);
+            self.agenda.sends(id);
         }
     }
 
@@ -331,7 +320,7 @@ impl Streams {
                 stream.endpoint.abort();
             }
         });
-        self.touched.remove(&id);
+        self.agenda.untouched(id);
     }
 
     /// How many connections there are.

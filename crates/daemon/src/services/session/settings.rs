@@ -55,7 +55,8 @@ table! {
         sessions_of_one: Count,
         /// What all sessions keep together. Default: 134217728 bytes (128 MiB).
         memory: Size,
-        /// What is below sessions: "tcp" (default), or "mptcp", the kernel's Multipath TCP, or "udp", also TCP of our own in UDP.
+        /// What is below sessions: "tcp" (default), or "mptcp", the kernel's Multipath TCP, or "udp", also TCP of our own in UDP,
+        /// or "sctp", also SCTP of our own in UDP.
         below: Below,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,
@@ -139,6 +140,7 @@ impl Settings {
         let below = match self.below {
             Below::Tcp => "",
             Below::Udp => " by TCP, and by TCP in UDP",
+            Below::Sctp => " by TCP, and by SCTP in UDP",
             Below::Mptcp => " by Multipath TCP, or by TCP where they have none",
         };
         format!(

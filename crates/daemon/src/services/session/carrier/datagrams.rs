@@ -66,7 +66,7 @@ impl Carrier {
 
     /// Sends beside a connection in UDP what its session has for it, as far as there is room; the rest goes on the connection.
     pub(super) fn transmit_beside(&mut self, path: PathId) {
-        let Some(&Path { wire: Wire::Udp(stream), state: State::Open, .. }) = self.paths.get(&path) else {
+        let Some(&Path { wire: Wire::Inside(stream), state: State::Open, .. }) = self.paths.get(&path) else {
             return;
         };
         let now = Clock::SYSTEM.now();

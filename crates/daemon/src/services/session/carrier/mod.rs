@@ -1,14 +1,17 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
 mod addresses;
+mod batch;
 mod datagrams;
 mod early;
+mod inside;
 mod kept;
 mod owners;
 mod paths;
 mod plug;
 mod programs;
 mod routes;
+mod sctp;
 mod status;
 mod udp;
 mod windows;
@@ -23,7 +26,6 @@ use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_assist::iosl::session::{Event, Session};
-use handfast_assist::iosl::udp::StreamId;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
@@ -32,12 +34,12 @@ use super::below::Below;
 use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
+use inside::{Inside, InsideId};
 use owners::Closed;
 pub(in crate::services::session) use owners::{LOOK_EVERY, Owners};
 use paths::Path;
 pub(in crate::services) use plug::Plug;
 use programs::Program;
-use udp::Udp;
 use windows::Windows;
 use wire::Wire;
 
@@ -95,10 +97,10 @@ pub(super) struct Carrier {
     early: Early,
     /// What new paths are.
     below: Below,
-    udp: Udp,
+    udp: Inside,
     windows: Windows,
     /// Whose connections in UDP are.
-    by_stream: BTreeMap<StreamId, PathId>,
+    by_stream: BTreeMap<InsideId, PathId>,
     /// Whether the user has said that the link goes.
     is_suspended: bool,
     outlives: Outlives,
@@ -108,13 +110,13 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// `seed`: 32 bytes of the system's generator, for what is in UDP.
+    /// `seeds`: each 32 bytes of the system's generator, for what is in UDP.
     pub(super) fn new(
         identity: Identity,
         mut config: Config,
         below: Below,
         outlives: Outlives,
-        seed: [u8; 32],
+        seeds: [[u8; 32]; 2],
     ) -> Self {
         config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
@@ -131,7 +133,7 @@ impl Carrier {
             news: VecDeque::new(),
             early: Early::default(),
             below,
-            udp: Udp::new(below == Below::Udp, seed),
+            udp: Inside::new(below, seeds),
             by_stream: BTreeMap::new(),
             windows: Windows::default(),
             is_suspended: false,
@@ -145,6 +147,11 @@ impl Carrier {
     /// The machine, to look at.
     pub(super) fn end(&self) -> &End {
         &self.end
+    }
+
+    /// What new paths are.
+    pub(super) fn below(&self) -> Below {
+        self.below
     }
 
     /// Opens a session to a target behind a peer.
@@ -289,7 +296,7 @@ impl Carrier {
         let mut is_any = false;
         while let Some((stream, from)) = self.udp.accept() {
             is_any = true;
-            if self.accept(io, Wire::Udp(stream), from).is_err() {
+            if self.accept(io, Wire::Inside(stream), from).is_err() {
                 self.udp.release(stream);
             }
         }

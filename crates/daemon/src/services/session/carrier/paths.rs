@@ -10,7 +10,7 @@ use handfast_io::net::TcpStream;
 use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId, connect_fast, connect_mptcp};
 
 use super::addresses::Addresses;
-use super::udp::Udp;
+use super::inside::Inside;
 use super::wire::{LIVELINESS, Wire, has_to_wait};
 use super::{Below, Carrier, News, Owner};
 
@@ -68,7 +68,7 @@ impl Path {
     }
 
     /// Gives what is below what it takes.
-    fn write(&mut self, udp: &mut Udp) -> io::Result<()> {
+    fn write(&mut self, udp: &mut Inside) -> io::Result<()> {
         while self.sent < self.out.len() {
             match self.wire.write(udp, &self.out[self.sent..]) {
                 Ok(written) => {
@@ -110,7 +110,8 @@ impl Carrier {
         match self.below {
             Below::Tcp => {}
             Below::Mptcp => return (connect_mptcp(peer).map(Wire::Kernel), false),
-            Below::Udp => return (self.udp.connect(io, peer).map(Wire::Udp), true),
+            Below::Udp => return (self.udp.connect_tcp(io, peer).map(Wire::Inside), true),
+            Below::Sctp => return (self.udp.connect_sctp(io, peer).map(Wire::Inside), true),
         }
         let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
         // Where the kernel does not do that, or in any case, it is known better by the plain way.
@@ -135,7 +136,7 @@ impl Carrier {
                 self.owners.insert(id, Owner::Path(path));
                 Some(id)
             }
-            Wire::Udp(stream) => {
+            Wire::Inside(stream) => {
                 self.by_stream.insert(*stream, path);
                 None
             }
@@ -356,7 +357,7 @@ impl Carrier {
         if let Some(id) = found.id {
             self.owners.remove(&id);
         }
-        if let Wire::Udp(stream) = found.wire {
+        if let Wire::Inside(stream) = found.wire {
             self.by_stream.remove(&stream);
             self.udp.release(stream);
         }

@@ -3,9 +3,22 @@
 use handfast_io::{Clock, has_address, source_towards};
 
 use super::paths::{Path, State};
+use super::wire::Wire;
 use super::{Below, Carrier};
 
 impl Carrier {
+    /// What has several addresses takes another one before it is looked at whether it has to go.
+    fn follow_routes(&mut self) {
+        let Self { paths, udp, .. } = self;
+        for path in paths.values().filter(|path| path.dialled_for.is_some()) {
+            if let Wire::Inside(id) = path.wire
+                && let Ok(source) = source_towards(path.remote)
+            {
+                udp.on_routes_changed(id, source);
+            }
+        }
+    }
+
     /// Addresses or routes have changed: sessions whose path does not go as a new one would get a new one. How many.
     ///
     /// While there is no way at all a path stays: if its address comes back it goes on.
@@ -14,6 +27,7 @@ impl Carrier {
             return 0;
         }
         let now = Clock::SYSTEM.now();
+        self.follow_routes();
         let moved = |path: &Path| {
             let source = source_towards(path.remote).ok()?;
             (path.wire.local(&self.udp).is_none_or(|local| local != source)).then_some(())

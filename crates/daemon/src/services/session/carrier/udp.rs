@@ -10,35 +10,17 @@ use handfast_core::Instant;
 use handfast_io::{Clock, DatagramInbox, DatagramSocket, EventLoop, Interest, ReadOutcome, SourceId};
 use handfast_tcp::{Death, StoredPath};
 
-/// Octets of one call, whatever number of datagrams they are.
-const MOST_AT_ONCE: usize = 60_000;
+use super::batch::{Batch, Way};
 
 /// Addresses of connections that are no more, at most, beside as many as there are connections.
 const SPARE: usize = 64;
-
-/// Datagrams of one connection that leave with one call.
-struct Batch {
-    of: Option<StreamId>,
-    to: SocketAddr,
-    octets: Vec<u8>,
-    each: usize,
-}
-
-impl Batch {
-    /// Whether one more of so many octets goes with it (GSO: all of one length, but the last one).
-    fn takes(&self, of: Option<StreamId>, to: SocketAddr, len: usize, most: usize) -> bool {
-        let is_same = self.of == of && self.to == to;
-        let is_even = self.octets.len().is_multiple_of(self.each) && len <= self.each;
-        is_same && is_even && self.octets.len() + len <= MOST_AT_ONCE.min(most * self.each)
-    }
-}
 
 struct Bound {
     socket: DatagramSocket,
     /// [`Some`]: it hears one peer only.
     peer: Option<SocketAddr>,
     /// What the kernel did not take.
-    waiting: Option<Batch>,
+    waiting: Option<Batch<StreamId>>,
 }
 
 /// All of them.
@@ -183,7 +165,7 @@ impl Udp {
 
     /// Sends what there is to send.
     pub(super) fn flush(&mut self) {
-        let mut batch: Option<Batch> = None;
+        let mut batch: Option<Batch<StreamId>> = None;
         loop {
             let Self { streams, sockets, own, listening, scratch, .. } = self;
             let has_room = |stream: StreamId| {
@@ -192,19 +174,12 @@ impl Udp {
             };
             scratch.clear();
             let Some((of, to)) = streams.poll_transmit(Clock::SYSTEM.now(), scratch, has_room) else { break };
-            let len = scratch.len();
+            let way = Way { of, from: of.map_or(self.last_to, |of| self.came_to.get(&of).copied()), to };
             let most = self.socket_of(of).map_or(1, |bound| bound.socket.most_at_once());
-            match &mut batch {
-                Some(batch) if batch.takes(of, to, len, most) => {
-                    batch.octets.extend_from_slice(&self.scratch);
-                }
-                other => {
-                    let mut octets = Vec::with_capacity(MOST_AT_ONCE.min(most * DATAGRAM));
-                    octets.extend_from_slice(&self.scratch);
-                    let before = other.replace(Batch { of, to, each: len.max(1), octets });
-                    if let Some(before) = before {
-                        self.send(before);
-                    }
+            if batch.as_mut().is_none_or(|batch| !batch.add(&way, &self.scratch, most)) {
+                let before = batch.replace(Batch::new(way, &self.scratch, most, DATAGRAM));
+                if let Some(before) = before {
+                    self.send(before);
                 }
             }
         }
@@ -219,11 +194,10 @@ impl Udp {
         self.sockets.get_mut(&own.or(self.listening)?)
     }
 
-    fn send(&mut self, batch: Batch) {
-        let from = batch.of.map_or(self.last_to, |stream| self.came_to.get(&stream).copied());
-        let Some(bound) = self.socket_of(batch.of) else { return };
-        let from = from.filter(|_| bound.peer.is_none());
-        match bound.socket.send(batch.to, from, &batch.octets, batch.each) {
+    fn send(&mut self, batch: Batch<StreamId>) {
+        let Some(bound) = self.socket_of(batch.way.of) else { return };
+        let from = batch.way.from.filter(|_| bound.peer.is_none());
+        match bound.socket.send(batch.way.to, from, &batch.octets, batch.each) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => bound.waiting = Some(batch),
             // Lost, as on the wire: TCP sends it again.
             Ok(()) | Err(_) => {}

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use handfast_assist::iosl::end::PathId;
 use handfast_assist::iosl::ids::Socket;
-use handfast_tcp::StoredPath;
 
 use super::Carrier;
+use super::inside::Window;
 use super::paths::Path;
 use super::wire::Wire;
 
 /// What paths had that are no more.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    stored: BTreeMap<Socket, StoredPath>,
+    stored: BTreeMap<Socket, Window>,
     pub(super) restored: u64,
 }
 
@@ -27,7 +27,7 @@ impl Windows {
 impl Carrier {
     /// A path goes, or is not used any more.
     pub(super) fn store_window(&mut self, path: PathId) {
-        if let Some(Path { session: Some(session), wire: Wire::Udp(stream), .. }) = self.paths.get(&path)
+        if let Some(Path { session: Some(session), wire: Wire::Inside(stream), .. }) = self.paths.get(&path)
             && let Some(window) = self.udp.window(*stream)
         {
             self.windows.stored.insert(*session, window);
@@ -39,7 +39,7 @@ impl Carrier {
         let all: Vec<_> = self.end.paths(session).collect();
         let Some((newest, before)) = all.split_last() else { return };
         let stream = |path| match self.paths.get(path).map(|found: &Path| &found.wire) {
-            Some(&Wire::Udp(stream)) => Some(stream),
+            Some(&Wire::Inside(stream)) => Some(stream),
             _ => None,
         };
         let Some(new) = stream(newest) else { return };
@@ -48,8 +48,8 @@ impl Carrier {
         if let Some(found) = self.paths.get_mut(newest)
             && found.session.replace(session).is_none()
             && let Some(window) = alive.or(stored)
+            && self.udp.take_over(new, window)
         {
-            self.udp.take_over(new, window);
             self.windows.restored += 1;
         }
     }

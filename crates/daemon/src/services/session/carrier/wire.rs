@@ -3,13 +3,12 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 
-use handfast_assist::iosl::udp::StreamId;
 use handfast_core::Duration;
 use handfast_io::net::TcpStream;
 use handfast_io::{Liveliness, mptcp_subflows};
 
 use super::Below;
-use super::udp::Udp;
+use super::inside::{Inside, InsideId};
 
 /// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
 pub(super) const LIVELINESS: Liveliness = Liveliness {
@@ -26,23 +25,23 @@ const SHORT: Liveliness = Liveliness { most_unsent: 16 << 10, ..LIVELINESS };
 #[derive(Debug)]
 pub(super) enum Wire {
     Kernel(TcpStream),
-    Udp(StreamId),
+    Inside(InsideId),
 }
 
 impl Wire {
     /// As read(2).
-    pub(super) fn read(&mut self, udp: &mut Udp, into: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&mut self, udp: &mut Inside, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Kernel(stream) => stream.read(into),
-            Self::Udp(id) => udp.read(*id, into),
+            Self::Inside(id) => udp.read(*id, into),
         }
     }
 
     /// As write(2).
-    pub(super) fn write(&mut self, udp: &mut Udp, octets: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, udp: &mut Inside, octets: &[u8]) -> io::Result<usize> {
         match self {
             Self::Kernel(stream) => stream.write(octets),
-            Self::Udp(id) => udp.write(*id, octets),
+            Self::Inside(id) => udp.write(*id, octets),
         }
     }
 
@@ -50,31 +49,31 @@ impl Wire {
     ///
     /// # Errors
     /// Why it does not come about.
-    pub(super) fn is_there(&self, udp: &Udp) -> io::Result<bool> {
+    pub(super) fn is_there(&self, udp: &Inside) -> io::Result<bool> {
         match self {
             Self::Kernel(stream) => match stream.take_error()? {
                 Some(error) => Err(error),
                 // connect(2): it has no peer's address before.
                 None => Ok(stream.peer_addr().is_ok()),
             },
-            Self::Udp(id) => udp.is_there(*id),
+            Self::Inside(id) => udp.is_there(*id),
         }
     }
 
     /// It carries datagrams: little is to wait in it.
-    pub(super) fn keep_short(&self, udp: &mut Udp) {
+    pub(super) fn keep_short(&self, udp: &mut Inside) {
         match self {
             // What the kernel does not do makes datagrams older, and nothing else.
             Self::Kernel(stream) => drop(SHORT.set(stream)),
-            Self::Udp(id) => udp.keep_short(*id),
+            Self::Inside(id) => udp.keep_short(*id),
         }
     }
 
     /// Nothing more is written.
-    pub(super) fn finish(&self, udp: &mut Udp) -> io::Result<()> {
+    pub(super) fn finish(&self, udp: &mut Inside) -> io::Result<()> {
         match self {
             Self::Kernel(stream) => stream.shutdown(Shutdown::Write),
-            Self::Udp(id) => {
+            Self::Inside(id) => {
                 udp.finish(*id);
                 Ok(())
             }
@@ -82,10 +81,10 @@ impl Wire {
     }
 
     /// By which address of this machine it goes.
-    pub(super) fn local(&self, udp: &Udp) -> Option<IpAddr> {
+    pub(super) fn local(&self, udp: &Inside) -> Option<IpAddr> {
         match self {
             Self::Kernel(stream) => stream.local_addr().ok().map(|address| address.ip()),
-            Self::Udp(id) => udp.local(*id),
+            Self::Inside(id) => udp.local(*id),
         }
     }
 
@@ -94,7 +93,8 @@ impl Wire {
         match self {
             Self::Kernel(stream) if mptcp_subflows(stream).is_some() => Below::Mptcp,
             Self::Kernel(_) => Below::Tcp,
-            Self::Udp(_) => Below::Udp,
+            Self::Inside(InsideId::Tcp(_)) => Below::Udp,
+            Self::Inside(InsideId::Sctp(_)) => Below::Sctp,
         }
     }
 }

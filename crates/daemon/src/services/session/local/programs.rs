@@ -96,7 +96,8 @@ impl Local {
             return self.go_straight(io, client, None);
         }
         warn!(target = %client.target, peer = peer.name, ?decision, "no connection: there is no peer");
-        self.fail(&format!("error: {}: no end of sessions answers there", peer.name));
+        let wants = self.carrier.below().wants();
+        self.fail(&format!("error: {}: no end of sessions answers there{wants}", peer.name));
         client.refuse(self.catcher.as_ref(), Refusal::Unreached);
     }
 

@@ -71,7 +71,7 @@ fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListene
         return Ok(TcpListener::from_std(kept));
     }
     let made = match settings.below {
-        Below::Tcp | Below::Udp => TcpListener::bind(at),
+        Below::Tcp | Below::Udp | Below::Sctp => TcpListener::bind(at),
         Below::Mptcp => listen_mptcp(at),
     }?;
     if let Some(store) = carrier.store() {
@@ -114,7 +114,7 @@ impl Server {
         let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
         let identity = Identity { keys, allowed, seed: keys::random()? };
         let (config, below) = (settings.config, settings.below);
-        let mut carrier = Carrier::new(identity, config, below, outlives, keys::random()?);
+        let mut carrier = Carrier::new(identity, config, below, outlives, [keys::random()?, keys::random()?]);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -135,7 +135,7 @@ impl Server {
             let questions = Questions::listen(&settings.socket, io)
                 .context(|| format!("socket {}", settings.socket.display()))?;
             let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
-            if settings.below == Below::Udp {
+            if matches!(settings.below, Below::Udp | Below::Sctp) {
                 carrier.listen(io, listen).context(|| format!("listen at {listen} of UDP"))?;
             }
             if let Some(why) = carrier.why_not_kept() {
