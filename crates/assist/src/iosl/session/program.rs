@@ -89,7 +89,7 @@ impl Session {
             if count == 0 && (most > 0 || self.incoming.ready() == 0) {
                 return Err(reason);
             }
-            if is_all {
+            if self.incoming.ready() == 0 {
                 self.events.push(Event::Failed(reason));
             }
             return Ok(Some(count));
