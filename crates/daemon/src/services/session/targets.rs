@@ -162,7 +162,7 @@ pub(super) fn proxy_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
     header_of(client, target, STREAM)
 }
 
-/// The same before each datagram, as name servers take it (BIND, PowerDNS, Unbound).
+/// The same before each datagram, as name servers take it (BIND, Unbound).
 pub(super) fn datagram_header(client: SocketAddr, target: SocketAddr) -> Vec<u8> {
     header_of(client, target, DATAGRAM)
 }

@@ -59,8 +59,9 @@ impl Carrier {
     /// What waits on the paths of a session of datagrams is to be little.
     pub(super) fn keep_paths_short(&mut self, socket: Socket) {
         if self.is_of_datagrams(socket) {
-            let paths: Vec<_> = self.end.paths(socket).collect();
-            paths.into_iter().for_each(|path| self.keep_short(path));
+            for path in self.end.paths(socket).collect::<Vec<_>>() {
+                self.keep_short(path);
+            }
         }
     }
 

@@ -328,7 +328,9 @@ impl Associations {
         }
         let of = self.sessions.iter().filter(|(_, (of, _))| *of == number).map(|(session, _)| *session);
         let sessions: Vec<_> = of.collect();
-        sessions.iter().for_each(|session| self.remove(*session, None));
+        for session in &sessions {
+            self.remove(*session, None);
+        }
         sessions
     }
 

@@ -3,7 +3,6 @@
 use handfast_assist::iosl::frame::{MOST_DATAGRAM, Reason, Target};
 use handfast_assist::iosl::ids::Socket;
 use handfast_assist::iosl::probe::Policy;
-use handfast_assist::iosl::session::Unsent;
 use handfast_core::{Duration, Instant};
 use handfast_io::net::TcpStream;
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
@@ -58,15 +57,14 @@ impl Local {
 
     /// A program has sent datagrams, or has closed the connection by which it has asked for its relay.
     pub(super) fn on_association(&mut self, io: &mut EventLoop, id: SourceId) -> ReadOutcome {
-        let outcome = match self.associations.relay_at(id) {
-            Some(number) => self.read_relay(number),
-            None => {
-                let (over, outcome) = self.associations.hear_control(id);
-                for socket in over.map(|number| self.associations.close(number)).unwrap_or_default() {
-                    self.carrier.end_datagrams(socket);
-                }
-                outcome
+        let outcome = if let Some(number) = self.associations.relay_at(id) {
+            self.read_relay(number)
+        } else {
+            let (over, outcome) = self.associations.hear_control(id);
+            for socket in over.map(|number| self.associations.close(number)).unwrap_or_default() {
+                self.carrier.end_datagrams(socket);
             }
+            outcome
         };
         self.hear(io);
         outcome
@@ -115,12 +113,8 @@ impl Local {
 
     /// Without a path it is lost: who waits for it does not want it later.
     fn send_by(&mut self, socket: Socket, datagram: &[u8]) {
-        match self.carrier.send_datagram(socket, datagram) {
-            Ok(()) => {}
-            Err(Unsent::Away | Unsent::NotSpoken | Unsent::TooLong | Unsent::Over(_)) => {
-                self.associations.dropped += 1
-            }
-        }
+        let is_sent = self.carrier.send_datagram(socket, datagram).is_ok();
+        self.associations.dropped += u64::from(!is_sent);
     }
 
     fn open_for(&mut self, number: u64, target: Target, first: &[u8]) {

@@ -189,7 +189,7 @@ impl Local {
                 }
                 News::Datagrams(socket) => self.on_datagrams(socket),
                 News::Done(socket) if self.associations.of(socket).is_some() => {
-                    self.on_datagrams_done(socket)
+                    self.on_datagrams_done(socket);
                 }
                 News::Done(socket) | News::Aborted(socket) => drop(self.purposes.remove(&socket)),
                 News::Unreached(socket, why, was_connected) => {

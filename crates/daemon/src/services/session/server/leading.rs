@@ -49,9 +49,10 @@ impl Server {
             return self.carrier.reset(socket, Reason::TargetRefused);
         };
         info!(%target, client, %from, session = socket.0, "session opened");
-        let led = match target.is_datagrams() {
-            true => self.lead_datagrams(io, socket, place, from),
-            false => self.connect(io, socket, place, from),
+        let led = if target.is_datagrams() {
+            self.lead_datagrams(io, socket, place, from)
+        } else {
+            self.connect(io, socket, place, from)
         };
         if let Err(error) = led {
             warn!(%target, %error, "target not reached");
