@@ -43,12 +43,13 @@ impl Duplex for TcpStream {
 /// Which side of a copy has broken.
 enum Broken {
     From(io::Error),
-    To,
+    To(io::Error),
 }
 
 /// The threads, of which each copies one direction.
 pub(super) struct Pipes {
-    input: JoinHandle<()>,
+    /// Whether the connection was reset, as far as this direction has learnt it: the kernel says so once.
+    input: JoinHandle<Option<io::Error>>,
     /// Whether all that came was taken, or what has broken.
     output: JoinHandle<io::Result<bool>>,
 }
@@ -87,9 +88,13 @@ impl Pipes {
         let (mut to, mut from) = (stream.double()?, stream);
         let input = Builder::new().name("stdin".to_owned()).spawn(move || {
             // A server that takes no more says so by the other direction, if at all.
-            let _ = copy(&mut io::stdin().lock(), &mut to);
+            let reset = match copy(&mut io::stdin().lock(), &mut to) {
+                Err(Broken::To(error)) if error.kind() == io::ErrorKind::ConnectionReset => Some(error),
+                Ok(()) | Err(_) => None,
+            };
             // Nobody reads any more where this fails.
             let _ = to.end(Shutdown::Write);
+            reset
         })?;
         let output = Builder::new().name("stdout".to_owned()).spawn(move || {
             let copied = copy(&mut from, &mut io::stdout().lock());
@@ -101,7 +106,7 @@ impl Pipes {
             let _ = nowhere.and_then(|nowhere| Ok(dup2_stdout(nowhere)?));
             match copied {
                 Ok(()) => Ok(true),
-                Err(Broken::To) => Ok(false),
+                Err(Broken::To(_)) => Ok(false),
                 Err(Broken::From(error)) => Err(error),
             }
         })?;
@@ -128,8 +133,9 @@ impl Pipes {
         // They do not panic.
         if let Ok(taken) = self.output.join()
             && taken?
+            && let Ok(Some(reset)) = self.input.join()
         {
-            let _ = self.input.join();
+            return Err(reset);
         }
         Ok(())
     }
@@ -142,7 +148,7 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Broken> {
         match from.read(&mut chunk) {
             Ok(0) => return Ok(()),
             Ok(read) => {
-                to.write_all(&chunk[..read]).and_then(|()| to.flush()).map_err(|_| Broken::To)?;
+                to.write_all(&chunk[..read]).and_then(|()| to.flush()).map_err(Broken::To)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(Broken::From(error)),
