@@ -1,7 +1,7 @@
 //! One association as a connection: octets in order, the ports of its addresses, and the window before timeouts.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use handfast_core::Instant;
@@ -105,7 +105,7 @@ impl Carried {
     pub(super) fn reach(&self, remote: IpAddr) -> Reached {
         self.reached.get(&remote).copied().unwrap_or_else(|| {
             let written = match (self.peer.ip(), remote) {
-                (IpAddr::V6(_), IpAddr::V4(v4)) => Ipv6Addr::from(v4.to_ipv6_mapped()).into(),
+                (IpAddr::V6(_), IpAddr::V4(v4)) => v4.to_ipv6_mapped().into(),
                 (_, as_it_is) => as_it_is,
             };
             Reached { at: (written, self.peer.port()).into(), to: None }
