@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::{BufMut, Bytes};
 use handfast_assist::iosl::sctp::{AssociationId, Associations, Config, DATAGRAM};
 use handfast_core::{Duration, Instant};
+use handfast_sctp::Association;
 use handfast_wire::sctp::{HEADER_LEN, UDP_PORT};
 
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 9)), 7_443);
@@ -56,8 +57,8 @@ impl Ends {
     /// A packet that an attacker has made: he knows the tags of the client's association, or says others.
     fn attack(&mut self, how: u8, body: &[u8]) {
         let association = self.client.association(self.id);
-        let (local, remote) = association.map_or((0, 0), |association| association.tags());
-        let (own_port, _) = association.map_or((0, 0), |association| association.ports());
+        let (local, remote) = association.map_or((0, 0), Association::tags);
+        let (own_port, _) = association.map_or((0, 0), Association::ports);
         let tag = [0, 7, local, remote][usize::from(how & 3)];
         let mut octets = Vec::with_capacity(HEADER_LEN + body.len());
         octets.put_u16(if how & 4 == 0 { own_port } else { UDP_PORT });
@@ -79,7 +80,7 @@ impl Ends {
     }
 }
 
-/// CRC32c as RFC 9260 appendix A has it, bit by bit: a packet whose sum is wrong goes no further.
+/// `CRC32c` as RFC 9260 appendix A has it, bit by bit: a packet whose sum is wrong goes no further.
 fn crc(octets: &[u8]) -> u32 {
     !octets.iter().fold(!0_u32, |sum, octet| {
         (0..8).fold(sum ^ u32::from(*octet), |sum, _| (sum >> 1) ^ (0x82f6_3b78 & (sum & 1).wrapping_neg()))

@@ -91,12 +91,12 @@ impl World {
                     assert!(from.is_none_or(|from| from == server_address().ip()));
                     to
                 };
-                self.send(Sent { to_server, client, octets: out.into() });
+                self.send(&Sent { to_server, client, octets: out.into() });
             }
         }
     }
 
-    fn send(&mut self, sent: Sent) {
+    fn send(&mut self, sent: &Sent) {
         if let Some(log) = &mut self.log {
             log.push(sent.clone());
         }
