@@ -362,8 +362,8 @@ static __always_inline void adopt(struct tcp_sock *tp, const struct orders *orde
 
 /* A sender whose window is closed gives up after 15 probes that nobody answers (tcp_probe_timer), or where data is in
  * flight once nothing has come for two longest timeouts (tcp_rtx_probe0_timed_out). Both have to last as long as a peer
- * may be away: of 15 probes that double, ten wait for the longest time. */
-#define LATE_PROBES 10
+ * may be away, as far as RTO_MAX_MS allows: of 15 probes that double, six or more wait for the longest time. */
+#define LATE_PROBES 6
 /* What is waited for comes a round trip after the return. */
 #define MARGIN_MS 1000
 
@@ -418,8 +418,11 @@ int look_at(struct bpf_iter__tcp *context) {
             freeze((struct sock *)tp);
             limit_timeout(tp, longest_timeout(tp, order));
         }
-    } else if (own->is_frozen && !is_away(peers_of((struct sock *)tp))) {
+    } else if (!is_away(peers_of((struct sock *)tp))) {
+        /* Also of one that an acknowledgment has thawed by now. */
         limit_timeout(tp, order->rto_max_ms);
+        if (!own->is_frozen)
+            return 0;
         thaw_idle(tp, own);
         kick(tp);
     }

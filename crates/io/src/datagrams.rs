@@ -73,8 +73,8 @@ impl DatagramSocket {
         Ok(own)
     }
 
-    /// At this address, by this interface, towards another address, from which alone it hears. What the interface does not lead to is
-    /// refused, whatever other interfaces do.
+    /// At this address, by this interface, towards another address, from which alone it hears. IPv6 refuses what the interface does not
+    /// lead to. IPv4 takes it to be on the interface's own link.
     ///
     /// # Errors
     /// What bind(2), `SO_BINDTODEVICE` and connect(2) say. Linux before 5.7 wants the capability `CAP_NET_RAW` for it.

@@ -16,7 +16,7 @@ use nix::sys::socket::{
 };
 use nix::unistd::{Pid, getpid, getppid};
 
-use crate::hand_over;
+use crate::{disconnect, hand_over};
 use crate::sys::inherited;
 
 const SOCKET: &str = "NOTIFY_SOCKET";
@@ -146,6 +146,14 @@ impl KeptFor {
     /// Keeps this too.
     pub fn insert(&mut self, name: &str, descriptor: OwnedFd) {
         self.kept.insert(name.to_owned(), descriptor);
+    }
+
+    /// Lets go of all: connections end with a reset, and not as if they were over.
+    pub fn reset_all(&mut self) {
+        for descriptor in std::mem::take(&mut self.kept).into_values() {
+            // What is no connection has nothing to be reset.
+            let _ = disconnect(&descriptor);
+        }
     }
 
     /// Starts the program with what is kept. Nothing of this process's own store is passed on.

@@ -40,7 +40,7 @@ impl Wireless {
         associations.set_non_blocking(true)?;
         let mut this = Self { asking, associations, family, interface, number: 0 };
         this.signal().map_err(|error| match error.raw_os_error() {
-            Some(libc::EOPNOTSUPP) => {
+            Some(libc::EOPNOTSUPP | libc::ENODEV) => {
                 io::Error::new(io::ErrorKind::Unsupported, "it is no interface of Wi-Fi")
             }
             _ => error,

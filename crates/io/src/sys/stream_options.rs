@@ -65,6 +65,15 @@ pub fn reset_on_close(stream: &impl AsFd) -> io::Result<()> {
     reset(stream.as_fd())
 }
 
+/// Undoes [`reset_on_close`]: the other end gets an end.
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn end_on_close(stream: &impl AsFd) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 0, l_linger: 0 };
+    set(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
 pub(crate) fn reset(stream: BorrowedFd<'_>) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger)

@@ -96,7 +96,7 @@ impl Association {
         }
         let Control { chunk, tag, from, to } = first;
         if matches!(chunk, Chunk::CookieEcho(_)) {
-            self.put_early(now, self.packet_len() - len, &mut chunks);
+            self.put_early(now, self.packet_len().saturating_sub(len), &mut chunks);
         }
         chunks.insert(0, chunk);
         Some(Transmit { packet: self.packet(tag, chunks), from, to })

@@ -131,10 +131,21 @@ pub(crate) fn tag(random: &mut Stream) -> u32 {
     1 + random.below(u64::from(u32::MAX)) as u32
 }
 
-/// Another address of the peer, if it can be one and there is room for it.
+/// Another address of the peer, if it can be one and there is room for it. Nobody names to this end what is its own or its link's, and is
+/// sent to there: a HEARTBEAT would reach it (RFC 9260 §5.1.2 has no such rule).
 fn add(remote: &mut Vec<IpAddr>, address: IpAddr) {
-    if is_unicast(address) && remote.len() < MAX_PATHS && !remote.contains(&address) {
+    let address = address.to_canonical();
+    let is_far = remote.first().is_some_and(|source| !is_near(*source));
+    let is_right = is_unicast(address) && !(is_far && is_near(address));
+    if is_right && remote.len() < MAX_PATHS && !remote.contains(&address) {
         remote.push(address);
+    }
+}
+
+fn is_near(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(four) => four.is_loopback() || four.is_link_local(),
+        IpAddr::V6(six) => six.is_loopback() || six.is_unicast_link_local(),
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) struct Carried {
     /// Its entry among the deadlines.
     pub(super) deadline: Option<Instant>,
     pub(super) is_guest: bool,
+    /// It carries datagrams: little is to wait unsent.
+    pub(super) is_short: bool,
     pub(super) died: Option<Failure>,
     has_ended: bool,
     /// Nobody wants it any more: it goes once it is closed.
@@ -74,6 +76,7 @@ impl Carried {
             last_from,
             deadline: None,
             is_guest,
+            is_short: false,
             died: None,
             has_ended: false,
             is_released: false,

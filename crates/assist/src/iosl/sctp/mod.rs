@@ -122,8 +122,13 @@ impl Associations {
         let Ok(mut packet) = Packet::parse(datagram, Checksums::Verify) else { return };
         // RFC 6951 §5.7: addresses in packets say nothing where translators are. Those of a server say nothing here: a socket hears
         // one peer alone.
-        if let [Chunk::InitAck(init)] = packet.chunks.as_mut_slice() {
-            init.parameters.retain(|parameter| !matches!(parameter, Parameter::Address(_)));
+        match packet.chunks.as_mut_slice() {
+            [Chunk::InitAck(init)] => {
+                init.parameters.retain(|parameter| !matches!(parameter, Parameter::Address(_)));
+            }
+            // Both would open one at once (RFC 9260 §5.2.1), with addresses: only this end opens.
+            [Chunk::Init(_) | Chunk::CookieEcho(_), ..] => return,
+            _ => {}
         }
         self.with(now, id, |carried| {
             let from = carried.peer.ip().to_canonical();

@@ -33,10 +33,17 @@ impl Associations {
         self.all.get(&id).is_none_or(Carried::is_at_end)
     }
 
+    /// It carries datagrams, which are not to wait behind many others.
+    pub fn keep_short(&mut self, id: AssociationId) {
+        if let Some(carried) = self.all.get_mut(&id) {
+            carried.is_short = true;
+        }
+    }
+
     /// Takes what there is room for: how much.
     pub fn write(&mut self, id: AssociationId, octets: &[u8]) -> usize {
-        let most = self.config.unsent;
         let Some(carried) = self.all.get_mut(&id) else { return 0 };
+        let most = if carried.is_short { SHORT } else { self.config.unsent };
         self.agenda.sends(id);
         carried.write(octets, most)
     }

@@ -71,10 +71,10 @@ impl Strangers {
         entropy: &mut Entropy,
     ) -> Becomes {
         self.change_key(now, entropy);
-        if self.used.has(now, packet.tag) {
-            return Becomes::Nothing;
-        }
         if let Some(Chunk::CookieEcho(sealed)) = packet.chunks.first_mut() {
+            if self.used.has(now, packet.tag) {
+                return Becomes::Nothing;
+            }
             let Some(proof) = take_proof(sealed) else { return Becomes::Nothing };
             self.validation.on_received(now, from, len as u64);
             if !self.validation.on_answer(now, from, proof) {

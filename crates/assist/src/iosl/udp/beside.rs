@@ -18,9 +18,6 @@ use super::{Stands, StreamId, Streams};
 /// Octets that go beside a connection at once, at most.
 pub const MOST_BESIDE: usize = BESIDE_DATAGRAM - OWN_HEADER_LEN;
 
-/// What waits unsent at most on a connection that carries datagrams: they would be old.
-pub(super) const SHORT: u64 = 16 << 10;
-
 /// Datagrams that have come and nobody has taken, at most: a driver takes each at once.
 const MOST_CAME: usize = 1_024;
 

@@ -27,7 +27,7 @@ use strangers::is_syn;
 pub use stream::Stands;
 use stream::Stream;
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, SHORT};
 use super::secure::Entropy;
 use super::validation::{self, Validation};
 
@@ -276,7 +276,7 @@ impl Streams {
     /// Takes what there is room for: how much.
     pub fn write(&mut self, id: StreamId, octets: &[u8]) -> usize {
         let Some(stream) = self.all.get_mut(&id) else { return 0 };
-        let most = if stream.is_short { beside::SHORT } else { self.config.unsent };
+        let most = if stream.is_short { SHORT } else { self.config.unsent };
         let room = most.saturating_sub(stream.endpoint.unsent());
         let taken = octets.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.agenda.sends(id);

@@ -71,6 +71,11 @@ impl Ports {
         self.all.len() < MOST && self.of_client.get(&client).copied().unwrap_or_default() < MOST_OF_ONE
     }
 
+    /// The sessions of a client.
+    pub(super) fn of_client(&self, client: PublicKey) -> impl Iterator<Item = Socket> {
+        self.all.iter().filter(move |(_, port)| port.client == client).map(|(session, _)| *session)
+    }
+
     /// One to a target. `header`: what comes before each datagram to it; without one its connection may not be this machine's own.
     ///
     /// # Errors
@@ -146,7 +151,10 @@ impl Ports {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Came::Nothing,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Came::Gone(error),
+                Err(error) if is_gone(&error) => return Came::Gone(error),
+                // What ICMP says of one before, such as that it was too long for its way (RFC 1191): that one is lost. The kernel
+                // says it once.
+                Err(_) => self.dropped += 1,
             }
         }
     }

@@ -10,13 +10,13 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg, sendmsg,
+    socketpair,
+};
 
 use super::super::inherited;
 use super::{Attempt, Call, Connects, Unseen};
-
-/// Calls that wait at once; others wait in the kernel.
-const MOST: usize = 256;
 
 /// A message: what it is, whether its socket is one of IPv6, the call's number, an error of errno(3), an address and a port.
 const LEN: usize = 1 + 1 + 8 + 4 + 16 + 2;
@@ -36,6 +36,9 @@ pub struct KeptConnects {
 }
 
 impl KeptConnects {
+    /// Calls that wait at once; others wait in the kernel.
+    pub const MOST: usize = 256;
+
     /// Of a program that is started later, or was.
     pub fn new(connects: Connects) -> Self {
         Self { connects, channel: None, waiting: Vec::new(), is_over: false }
@@ -46,23 +49,30 @@ impl KeptConnects {
     /// # Errors
     /// What socketpair(2) says.
     pub fn next_one(&mut self) -> io::Result<[OwnedFd; 2]> {
-        let (here, there) = UnixDatagram::pair()?;
+        // Whoever answers sees that this process has gone: a pair of datagrams has no end.
+        let pair = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        let (here, there) = (UnixDatagram::from(pair.0), pair.1);
         here.set_nonblocking(true)?;
         self.channel = Some(here);
         self.waiting.iter_mut().for_each(|(_, is_passed)| *is_passed = false);
-        Ok([self.connects.listener().try_clone_to_owned()?, there.into()])
+        Ok([self.connects.listener().try_clone_to_owned()?, there])
     }
 
     /// What is readable once there is something to do.
     pub fn watch(&self) -> Option<BorrowedFd<'_>> {
-        (!self.is_over && self.waiting.len() < MOST).then(|| self.connects.as_fd())
+        (!self.is_over && self.waiting.len() < Self::MOST).then(|| self.connects.as_fd())
+    }
+
+    /// Whether a call waits for its answer.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Takes what there is, and passes on what it can. To be called from time to time, too: an answer makes nothing readable.
     pub fn turn(&mut self) {
         let Self { connects, channel, waiting, is_over } = self;
         waiting.retain(|(call, _)| connects.is_valid(number(call)).is_ok());
-        while !*is_over && waiting.len() < MOST {
+        while !*is_over && waiting.len() < Self::MOST {
             match connects.next() {
                 Ok(Some(call)) => waiting.push((call, false)),
                 Ok(None) => break,
@@ -111,7 +121,7 @@ fn send(channel: &UnixDatagram, call: &Call) -> io::Result<()> {
 /// The next call that was passed on, if there is one.
 ///
 /// # Errors
-/// What recvmsg(2) says, such as that there may be no more descriptors.
+/// [`ErrorKind::UnexpectedEof`]: who takes the calls is gone. Otherwise what recvmsg(2) says.
 pub(super) fn receive(channel: &UnixDatagram) -> io::Result<Option<Call>> {
     let (mut octets, mut space) = ([0; LEN], nix::cmsg_space!([i32; 1]));
     let mut parts = [IoSliceMut::new(&mut octets)];
@@ -121,13 +131,17 @@ pub(super) fn receive(channel: &UnixDatagram) -> io::Result<Option<Call>> {
         Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    let len = received.bytes;
+    if len == 0 {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
     let mut sockets = Vec::new();
-    for message in received.cmsgs()? {
+    // Without room for a socket the kernel gives the rest of the message (`MSG_CTRUNC`).
+    for message in received.cmsgs().into_iter().flatten() {
         if let ControlMessageOwned::ScmRights(numbers) = message {
             sockets.extend(inherited::received(&numbers));
         }
     }
-    let len = received.bytes;
     let call = parsed(octets.get(..len).unwrap_or_default(), sockets.pop());
     call.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
 }
@@ -141,8 +155,11 @@ fn parsed(octets: &[u8], socket: Option<OwnedFd>) -> Option<Call> {
     let id = u64::from_ne_bytes(*id);
     match kind {
         TCP => {
+            let Some(socket) = socket else {
+                return Some(Call::Unseen(Unseen { id, error: io::Error::from_raw_os_error(libc::EMFILE) }));
+            };
             let remote = (Ipv6Addr::from(*address).to_canonical(), port).into();
-            Some(Call::Tcp(Attempt { id, remote, socket: socket?, is_six: is_six != 0 }))
+            Some(Call::Tcp(Attempt { id, remote, socket, is_six: is_six != 0 }))
         }
         UNSEEN => {
             let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*error));
@@ -212,6 +229,22 @@ mod tests {
         assert_eq!(said, "hello\n");
         kept.turn();
         assert!(kept.waiting.is_empty() && kept.is_over && kept.watch().is_none());
+    }
+
+    #[test]
+    fn who_answers_sees_that_nobody_takes_calls_any_more() {
+        let (_starter, connects) = Connects::prepare().unwrap();
+        let mut kept = KeptConnects::new(connects);
+        let answers = answering(&mut kept);
+        assert!(answers.next().unwrap().is_none());
+        drop(kept);
+        assert_eq!(answers.next().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_call_without_its_socket_is_one_that_cannot_be_looked_at() {
+        let octets: Vec<u8> = [TCP, 0].into_iter().chain([7; LEN - 2]).collect();
+        assert!(matches!(parsed(&octets, None), Some(Call::Unseen(unseen)) if unseen.id == u64::from_ne_bytes([7; 8])));
     }
 
     #[test]

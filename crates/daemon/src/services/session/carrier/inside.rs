@@ -162,8 +162,9 @@ impl Inside {
 
     /// It carries datagrams, which would be old if many waited.
     pub(super) fn keep_short(&mut self, id: InsideId) {
-        if let InsideId::Tcp(id) = id {
-            self.tcp.keep_short(id);
+        match id {
+            InsideId::Tcp(id) => self.tcp.keep_short(id),
+            InsideId::Sctp(id) => self.sctp.keep_short(id),
         }
     }
 

@@ -32,8 +32,8 @@ impl Plug {
     }
 
     /// Closes it so that the program sees a failure. A Unix socket has no such thing: it sees the end.
-    pub(in crate::services) fn abort(self) {
-        if let Self::Tcp(stream) = &self {
+    pub(in crate::services) fn abort(&self) {
+        if let Self::Tcp(stream) = self {
             // Where this fails the connection is gone already. Whoever else has a descriptor of it keeps it from being closed.
             let _ = disconnect(stream).or_else(|_| reset_on_close(stream));
         }

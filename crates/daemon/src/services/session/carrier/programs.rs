@@ -219,9 +219,11 @@ impl Carrier {
     }
 
     pub(super) fn abort_program(&mut self, socket: Socket) {
-        if let Some(program) = self.take_program(socket) {
+        if let Some(program) = self.programs.get(&socket) {
+            // Before the store lets go of it: who is killed in between would leave the program an end.
             program.plug.abort();
         }
+        self.take_program(socket);
     }
 
     /// The other end's program has written all that it wanted, and does not read any more: this one gets all of it, and its end. What it

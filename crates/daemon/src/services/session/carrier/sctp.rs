@@ -190,10 +190,16 @@ impl Sctp {
     }
 
     fn send(&mut self, batch: Batch<AssociationId>) {
+        // With one of several addresses stuck the association is to notice, and to take another one: what has no room there is lost.
+        let has_others = batch.way.of.and_then(|of| self.own.get(&of)).is_some_and(|own| own.len() > 1);
         let Some(bound) = self.socket_of(&batch.way) else { return };
+        // An answer to a stranger takes nobody's place.
+        if bound.waiting.is_some() {
+            return;
+        }
         let from = batch.way.from.filter(|_| bound.own.is_none());
         match bound.socket.send(batch.way.to, from, &batch.octets, batch.each) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => bound.waiting = Some(batch),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !has_others => bound.waiting = Some(batch),
             // Lost, as on the wire: the association sends it again.
             Ok(()) | Err(_) => {}
         }
@@ -235,6 +241,11 @@ impl Sctp {
         }
         self.is_there(id)?;
         if self.associations.is_at_end(id) { Ok(0) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+
+    /// It carries datagrams.
+    pub(super) fn keep_short(&mut self, id: AssociationId) {
+        self.associations.keep_short(id);
     }
 
     pub(super) fn write(&mut self, id: AssociationId, octets: &[u8]) -> io::Result<usize> {

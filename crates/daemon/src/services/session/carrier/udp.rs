@@ -196,6 +196,10 @@ impl Udp {
 
     fn send(&mut self, batch: Batch<StreamId>) {
         let Some(bound) = self.socket_of(batch.way.of) else { return };
+        // An answer to a stranger takes nobody's place.
+        if bound.waiting.is_some() {
+            return;
+        }
         let from = batch.way.from.filter(|_| bound.peer.is_none());
         match bound.socket.send(batch.way.to, from, &batch.octets, batch.each) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => bound.waiting = Some(batch),

@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use handfast_assist::iosl::frame::Target;
 use handfast_assist::iosl::ids::Socket;
-use handfast_core::Instant;
+use handfast_core::{Duration, Instant};
 use handfast_io::net::{TcpStream, UdpSocket};
-use handfast_io::{EventLoop, Interest, ReadOutcome, SourceId};
+use handfast_io::{Clock, EventLoop, Interest, ReadOutcome, SourceId};
 use handfast_wire::{SocksDatagram, SocksHost};
 
 use super::super::idle::{IDLE, Idle};
@@ -24,6 +24,12 @@ const MOST_SESSIONS: usize = 256;
 
 /// Octets that wait for a session to open. The oldest give way.
 const MOST_EARLY: usize = 16 << 10;
+
+/// What one of them costs beside its octets, so that empty ones have an end too.
+const EACH: usize = 64;
+
+/// To look whose a datagram is takes long, and anybody on this machine can have it looked at: not sooner than this after the last time.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The longest datagram of UDP.
 const LONGEST: usize = 65_535;
@@ -49,11 +55,11 @@ pub(super) struct Early {
 impl Early {
     /// Keeps one: how many gave way to it.
     pub(super) fn push(&mut self, datagram: &[u8]) -> u64 {
-        self.octets += datagram.len();
+        self.octets += datagram.len() + EACH;
         self.waiting.push_back(datagram.to_vec());
         let before = self.waiting.len();
         while self.octets > MOST_EARLY && self.waiting.len() > 1 {
-            self.octets -= self.waiting.pop_front().map_or(0, |oldest| oldest.len());
+            self.octets -= self.waiting.pop_front().map_or(0, |oldest| oldest.len() + EACH);
         }
         (before - self.waiting.len()) as u64
     }
@@ -68,6 +74,8 @@ pub(super) struct Association {
     user: u32,
     /// From where the program sends.
     program: Option<SocketAddr>,
+    /// Until then nobody is looked at who may be it.
+    look_from: Instant,
     pub(super) routes: BTreeMap<Target, Route>,
     /// What was said already of what goes nowhere.
     told: BTreeSet<String>,
@@ -80,10 +88,14 @@ impl Association {
     }
 
     /// Whether a datagram is the program's: the first one of its user says from where it sends, and the kernel lets no other pass then.
-    fn is_own(&mut self, from: SocketAddr) -> bool {
+    fn is_own(&mut self, now: Instant, from: SocketAddr) -> bool {
         if let Some(program) = self.program {
             return program == from;
         }
+        if now < self.look_from {
+            return false;
+        }
+        self.look_from = now + LOOK_AGAIN;
         let is_own = from.ip() == Ipv4Addr::LOCALHOST && owners::of_sender(from.port()) == Some(self.user);
         if is_own && self.relay.connect(from).is_ok() {
             self.program = Some(from);
@@ -195,7 +207,8 @@ impl Associations {
         self.controls.insert(id, number);
         self.relays.insert(relay_id, number);
         let (ids, routes, told) = ([id, relay_id], BTreeMap::new(), BTreeSet::new());
-        self.all.insert(number, Association { control, relay, ids, user, program: None, routes, told });
+        let (program, look_from) = (None, Instant::ZERO);
+        self.all.insert(number, Association { control, relay, ids, user, program, look_from, routes, told });
         Ok(())
     }
 
@@ -232,7 +245,7 @@ impl Associations {
                 Err(_) => return Brought::Nothing,
             }
         };
-        if !association.is_own(from) {
+        if !association.is_own(Clock::SYSTEM.now(), from) {
             return Brought::Dropped("it comes from somebody else");
         }
         let Some(datagram) = SocksDatagram::parse(&self.buffer[..len]) else {

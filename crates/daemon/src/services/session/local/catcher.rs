@@ -52,13 +52,16 @@ impl Catcher {
     }
 
     /// The next call that concerns another machine.
-    pub(super) fn next(&self) -> Option<Attempt> {
+    ///
+    /// # Errors
+    /// The program and its children are gone, or who takes their calls: nobody is to wait for an answer of this.
+    pub(super) fn next(&self) -> io::Result<Option<Attempt>> {
         loop {
-            // Where it fails the program and its children are gone.
-            match self.connects.next().ok()?? {
-                Call::Tcp(attempt) if is_elsewhere(attempt.remote) => return Some(attempt),
-                Call::Tcp(attempt) => self.connects.let_go(&attempt),
-                Call::Unseen(unseen) => {
+            match self.connects.next()? {
+                None => return Ok(None),
+                Some(Call::Tcp(attempt)) if is_elsewhere(attempt.remote) => return Ok(Some(attempt)),
+                Some(Call::Tcp(attempt)) => self.connects.let_go(&attempt),
+                Some(Call::Unseen(unseen)) => {
                     warn!(error = %unseen.error, policy = ?self.policy, "a call of connect(2) cannot be looked at");
                     self.connects.answer_unseen(&unseen, self.policy == Policy::Prefer);
                 }

@@ -8,7 +8,7 @@ use handfast_assist::iosl::frame::Target;
 use handfast_assist::iosl::probe::Policy;
 use handfast_bpf::Sockets;
 use handfast_io::net::{TcpListener, TcpStream};
-use handfast_io::{EventLoop, Interest, SourceId, network_cookie, next_connection};
+use handfast_io::{EventLoop, Interest, SourceId, network_cookie, next_connection, reset_on_close};
 use tracing::warn;
 
 use super::super::carrier::Plug;
@@ -64,6 +64,8 @@ impl Gate {
         let mut clients = Vec::new();
         for (_, listener) in &self.listeners {
             while let Some((stream, from)) = next_connection(listener)? {
+                // Until it is kept: who is killed before would leave the program an end.
+                reset_on_close(&stream)?;
                 clients.extend(self.client(stream, from));
             }
         }

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 use handfast_assist::iosl::frame::Target;
 use handfast_io::net::TcpStream as Stream;
-use handfast_io::{EventLoop, SourceId, disconnect};
+use handfast_io::{EventLoop, SourceId, disconnect, end_on_close};
 
 use super::super::carrier::Plug;
 use super::Local;
@@ -45,6 +45,10 @@ impl Local {
             {
                 *id = Some(known);
                 self.led.names.insert(known, name);
+            }
+            if let Via::Plug(Plug::Tcp(stream), _) = &client.via {
+                // It may be gone.
+                let _ = end_on_close(stream);
             }
             self.ask(io, client);
         }
@@ -83,6 +87,7 @@ impl Local {
         }
         let waiting = self.waiting.values().map(|waiting| &waiting.client);
         let clients = waiting.chain(self.looked_up.values().map(|(client, _)| client));
+        let clients = clients.chain(self.straight.connecting());
         let ids: BTreeSet<SourceId> = clients
             .filter_map(|client| match &client.via {
                 Via::Plug(_, id) => *id,

@@ -9,7 +9,7 @@ use handfast_assist::iosl::probe::{Decision, Policy};
 use handfast_assist::iosl::secure::PublicKey;
 use handfast_assist::iosl::session::Session;
 use handfast_core::{Duration, Instant};
-use handfast_io::{EventLoop, source_towards};
+use handfast_io::{Attempt, EventLoop, source_towards};
 use tracing::{info, warn};
 
 use super::super::carrier::News;
@@ -160,7 +160,7 @@ impl Local {
 
     /// A program calls connect(2).
     pub(super) fn on_calls(&mut self, io: &mut EventLoop) {
-        while let Some(attempt) = self.catcher.as_ref().and_then(Catcher::next) {
+        while let Some(attempt) = self.next_call() {
             if let Some(catcher) = &self.catcher
                 && catcher.led_before(&attempt).is_some_and(|at| self.carrier.has_program_at(at))
             {
@@ -174,6 +174,14 @@ impl Local {
             self.ask(io, Client { via, dialect, target, rest });
         }
         self.hear(io);
+    }
+
+    fn next_call(&mut self) -> Option<Attempt> {
+        // Where it is closed the kernel has connect(2) fail that nobody would answer (`seccomp_unotify(2)`).
+        self.catcher.as_ref()?.next().unwrap_or_else(|_| {
+            self.catcher = None;
+            None
+        })
     }
 
     /// Does what sessions say.

@@ -107,6 +107,14 @@ impl Straight {
         })
     }
 
+    /// The programs of those that are not connected yet.
+    pub(super) fn connecting(&self) -> impl Iterator<Item = &Client> {
+        self.relays.values().filter_map(|relay| match relay {
+            Relay::Connecting(connecting) => Some(&connecting.client),
+            Relay::Open(_) => None,
+        })
+    }
+
     /// What has failed since the last time.
     pub(super) fn take_failed(&mut self) -> Vec<Failed> {
         std::mem::take(&mut self.failed)

@@ -26,6 +26,13 @@ impl Server {
         from: SocketAddr,
     ) -> io::Result<()> {
         let Some((target, Some(client))) = self.carrier.target(socket) else { return Ok(()) };
+        if !self.ports.has_room(client)
+            && let Some(left) = self.ports.of_client(client).find(|left| !self.carrier.is_connected(*left))
+        {
+            // A client that was started anew has not said that it is done with those of before.
+            self.ports.close(left);
+            self.carrier.end_datagrams(left);
+        }
         if !self.ports.has_room(client) {
             warn!(%target, %from, "no session of datagrams: there are too many, or of this client");
             self.carrier.reset(socket, Reason::Busy);
@@ -43,6 +50,10 @@ impl Server {
 
     /// Datagrams of a client go to its target. One that has none yet keeps them.
     pub(super) fn send_datagrams(&mut self, socket: Socket) {
+        if !self.carrier.is_of_datagrams(socket) {
+            // Of a session of octets nobody wants any, and nobody is to keep them.
+            while self.carrier.receive_datagram(socket).is_some() {}
+        }
         if !self.ports.has(socket) {
             return;
         }

@@ -10,18 +10,19 @@ mod program;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use handfast_assist::iosl::frame::Target;
 use handfast_core::Duration as Span;
 use handfast_io::{Connects, KeptConnects, KeptFor, Watch, begin_with_files, wait};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use signal_hook::flag;
 use tracing::warn;
 
@@ -47,6 +48,10 @@ const MOST: usize = 10_400;
 const TOO_OFTEN: u32 = 10;
 /// How often it looks at both, beside when it is told.
 const LOOK_EVERY: Span = Span::from_millis(50);
+/// The same while a call waits for its answer.
+const LOOK_SOON: Span = Span::from_millis(2);
+/// An end that crashes after so long is no failure of its beginning.
+const LONG_ENOUGH: Duration = Duration::from_secs(1);
 
 /// Signals that have come.
 #[derive(Default)]
@@ -79,6 +84,11 @@ struct Keeper {
     wanted: Option<Wanted>,
     program: Option<Started>,
     ended: Option<ExitCode>,
+    /// There will be no other end.
+    is_alone: bool,
+    /// Since when the end runs, and whether it has come to begin.
+    since: Instant,
+    has_begun: bool,
     /// Closed once the program has ended.
     alive: Option<UnixStream>,
     /// Of an end: where it is.
@@ -135,7 +145,9 @@ fn keep(
     files: u64,
 ) -> Result<ExitCode, String> {
     let wrong = |error: std::io::Error| format!("error: {error}");
-    let most = MOST.min((files.saturating_sub(descriptors::OWN) / 2) as usize);
+    // Calls that wait have a socket each.
+    let own = descriptors::OWN + if calls.is_some() { KeptConnects::MOST as u64 } else { 0 };
+    let most = MOST.min((files.saturating_sub(own) / 2) as usize);
     if most < MOST && !matches!(wanted, Wanted::Pipes(_)) {
         warn!(files, kept = most, "of the sessions beyond so many none outlives its end");
     }
@@ -157,6 +169,9 @@ fn keep(
         wanted: Some(wanted),
         program: None,
         ended: None,
+        is_alone: false,
+        since: Instant::now(),
+        has_begun: false,
         alive: Some(alive),
         address,
         calls,
@@ -187,22 +202,25 @@ impl Keeper {
     fn run(&mut self) -> Result<ExitCode, String> {
         let wrong = |error: std::io::Error| format!("error: {error}");
         loop {
+            // An answer wakes nobody, and until it is seen a program's socket is held here.
+            let has_waiting = self.calls.as_ref().is_some_and(KeptConnects::has_waiting);
+            let look_in = if has_waiting { LOOK_SOON } else { LOOK_EVERY };
             let calls = self.calls.as_ref().and_then(KeptConnects::watch);
             let mut calls: Vec<_> = calls.map(|calls| Watch::new(calls, true, false)).into_iter().collect();
-            wait(Some(self.kept.as_fd()), &mut calls, LOOK_EVERY).map_err(wrong)?;
+            wait(Some(self.kept.as_fd()), &mut calls, look_in).map_err(wrong)?;
             if let Some(calls) = &mut self.calls {
                 calls.turn();
             }
-            let is_ready = self.kept.hear(self.end.id()).map_err(wrong)?;
-            if is_ready && self.ended.is_none() {
-                self.failures = 0;
-            }
-            if is_ready {
+            if self.kept.hear(self.end.id()).map_err(wrong)? {
+                self.has_begun = true;
                 self.start()?;
             }
             self.pass_on();
             self.look_at_program().map_err(wrong)?;
-            if let Some(status) = self.end.try_wait().map_err(wrong)?
+            if self.is_alone && let Some(code) = self.ended {
+                return Ok(code);
+            }
+            if !self.is_alone && let Some(status) = self.end.try_wait().map_err(wrong)?
                 && let Some(code) = self.after(status).map_err(wrong)?
             {
                 return Ok(code);
@@ -247,6 +265,10 @@ impl Keeper {
     }
 
     fn tell(&self, signal: Signal) {
+        // Its number may be another process's by now.
+        if self.is_alone {
+            return;
+        }
         // It may be gone.
         let _ = kill(Pid::from_raw(self.end.id() as i32), signal);
     }
@@ -263,25 +285,50 @@ impl Keeper {
     /// The end has ended: with which code this process does too, if it does.
     fn after(&mut self, status: ExitStatus) -> std::io::Result<Option<ExitCode>> {
         // What it has said last.
-        let has_begun = self.kept.hear(self.end.id())?;
+        self.has_begun |= self.kept.hear(self.end.id())?;
         match (&self.program, self.ended) {
             (None, _) => return Ok(Some(code(status))),
             // One that was killed, or has crashed, may not have brought all that the program has written.
             (Some(_), Some(ended)) if status.success() => return Ok(Some(ended)),
             _ => {}
         }
-        // After the program none has long to run: those that begin are counted too.
-        self.failures = if has_begun && self.ended.is_none() { 0 } else { self.failures + 1 };
+        self.failures = if self.is_failure(status) { self.failures + 1 } else { 0 };
         if self.failures > TOO_OFTEN {
-            return Ok(Some(match (&mut self.program, self.ended) {
-                (Some(program), None) => program.wait()?,
-                (_, ended) => ended.unwrap_or(code(status)),
-            }));
+            return Ok(self.be_alone());
         }
         if self.failures > 1 {
             sleep(Duration::from_millis(100));
         }
-        self.end = start_end(&mut self.kept, &mut self.calls, &self.address)?;
+        match start_end(&mut self.kept, &mut self.calls, &self.address) {
+            Ok(end) => (self.end, self.since, self.has_begun) = (end, Instant::now(), false),
+            // Memory or descriptors may be there a moment later: this is asked again, as the end has the same status.
+            Err(error) => {
+                warn!(%error, "no end can be started");
+                self.has_begun = false;
+            }
+        }
         Ok(None)
+    }
+
+    /// Whether what has ended is to be counted: it did not come to begin, or has crashed soon by itself. After the program none has
+    /// long to run: those that begin are counted too.
+    fn is_failure(&self, status: ExitStatus) -> bool {
+        let was_killed = matches!(status.signal(), Some(SIGKILL | SIGTERM));
+        let is_crash = !was_killed && !status.success() && self.since.elapsed() < LONG_ENOUGH;
+        !self.has_begun || self.ended.is_some() || is_crash
+    }
+
+    /// No other end follows: what waits for one does so no longer, and the program goes on without.
+    fn be_alone(&mut self) -> Option<ExitCode> {
+        warn!("its end fails again and again: connections of the program are reset");
+        self.is_alone = true;
+        self.calls = None;
+        self.kept.reset_all();
+        match (&self.program, self.ended) {
+            (_, Some(ended)) => Some(ended),
+            // Without an end nothing comes any more.
+            (Some(Started::Pipes(_)) | None, None) => Some(ExitCode::FAILURE),
+            (Some(Started::Program(_)), None) => None,
+        }
     }
 }

@@ -82,15 +82,6 @@ impl Started {
         })
     }
 
-    /// Waits for its end.
-    pub(super) fn wait(&mut self) -> std::io::Result<ExitCode> {
-        match self {
-            Self::Program(child) => child.wait().map(code),
-            // Without an end nothing comes any more.
-            Self::Pipes(_) => Ok(ExitCode::FAILURE),
-        }
-    }
-
     /// SIGTERM has come: whether that is for the program.
     pub(super) fn terminate(&self) -> bool {
         match self {
