@@ -16,8 +16,8 @@ use nix::sys::socket::{
 };
 use nix::unistd::{Pid, getpid, getppid};
 
-use crate::{disconnect, hand_over};
 use crate::sys::inherited;
+use crate::{disconnect, hand_over};
 
 const SOCKET: &str = "NOTIFY_SOCKET";
 const COUNT: &str = "LISTEN_FDS";

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use handfast_core::Instant;
 
+/// What waits unsent at most on a connection that carries datagrams: they would be old.
+pub(super) const SHORT: u64 = 16 << 10;
+
 /// What each of many connections wants.
 #[derive(Debug)]
 pub(super) struct Agenda<Id> {

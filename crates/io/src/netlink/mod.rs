@@ -64,7 +64,9 @@ fn read<T: NetlinkDeserializable>(socket: &Socket) -> io::Result<Brought<(u32, T
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => messages.push((message.header.sequence_number, inner)),
             // What a dump fails with is in its last message (netlink(7), `NLMSG_DONE`).
-            NetlinkPayload::Done(done) if done.code < 0 => return Err(io::Error::from_raw_os_error(-done.code)),
+            NetlinkPayload::Done(done) if done.code < 0 => {
+                return Err(io::Error::from_raw_os_error(-done.code));
+            }
             NetlinkPayload::Done(_) => return Ok(Brought::Last(messages)),
             NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
             _ => {}

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_sctp::{Association, PathState};
 
+use super::super::agenda::SHORT;
 use super::carried::Carried;
 use super::{AssociationId, Associations, Stands};
 

@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg, sendmsg,
-    socketpair,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg,
+    sendmsg, socketpair,
 };
 
 use super::super::inherited;
@@ -244,7 +244,9 @@ mod tests {
     #[test]
     fn a_call_without_its_socket_is_one_that_cannot_be_looked_at() {
         let octets: Vec<u8> = [TCP, 0].into_iter().chain([7; LEN - 2]).collect();
-        assert!(matches!(parsed(&octets, None), Some(Call::Unseen(unseen)) if unseen.id == u64::from_ne_bytes([7; 8])));
+        assert!(
+            matches!(parsed(&octets, None), Some(Call::Unseen(unseen)) if unseen.id == u64::from_ne_bytes([7; 8]))
+        );
     }
 
     #[test]

@@ -15,7 +15,6 @@ use tracing::{info, warn};
 use super::super::carrier::News;
 use super::super::keeping::Left;
 use super::super::keys::name_of;
-use super::catcher::Catcher;
 use super::client::{Client, Via};
 use super::front::{Dialect, Refusal};
 use super::peers::{Asked, Peer};

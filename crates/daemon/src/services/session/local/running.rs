@@ -243,9 +243,10 @@ impl Running for Local {
     fn stop(&mut self, io: &mut EventLoop, _: Instant) -> Result<(), Failure> {
         if self.is_running() && self.carrier.why_not_kept().is_none() {
             // Those of datagrams end with this process.
-            let all: Vec<_> = self.carrier.end().sessions().collect();
-            for socket in all.into_iter().filter(|socket| self.carrier.is_of_datagrams(*socket)) {
-                self.carrier.end_datagrams(socket);
+            for socket in self.carrier.end().sessions().collect::<Vec<_>>() {
+                if self.carrier.is_of_datagrams(socket) {
+                    self.carrier.end_datagrams(socket);
+                }
             }
             self.hear(io);
             return Ok(());

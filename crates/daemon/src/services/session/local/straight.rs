@@ -232,7 +232,7 @@ impl Straight {
             Ok(_) => self.forget(number),
             Err((is_of_program, broken)) => {
                 self.forget(number);
-                open.plugs.into_iter().for_each(Plug::abort);
+                open.plugs.iter().for_each(Plug::abort);
                 if !is_of_program {
                     self.failed.push(Failed::Broken(open.name, broken.error.to_string()));
                 }

@@ -217,10 +217,13 @@ impl Keeper {
             }
             self.pass_on();
             self.look_at_program().map_err(wrong)?;
-            if self.is_alone && let Some(code) = self.ended {
+            if self.is_alone
+                && let Some(code) = self.ended
+            {
                 return Ok(code);
             }
-            if !self.is_alone && let Some(status) = self.end.try_wait().map_err(wrong)?
+            if !self.is_alone
+                && let Some(status) = self.end.try_wait().map_err(wrong)?
                 && let Some(code) = self.after(status).map_err(wrong)?
             {
                 return Ok(code);
