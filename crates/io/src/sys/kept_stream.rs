@@ -175,11 +175,16 @@ pub fn make_room(stream: &impl AsFd, octets: u32) -> io::Result<()> {
 /// # Errors
 /// What connect(2) says.
 pub fn disconnect(stream: &impl AsFd) -> io::Result<()> {
+    super::stream_options::reset(stream.as_fd())?;
+    unconnect(stream.as_fd())
+}
+
+/// Has a socket be connected to nobody (connect(2), `AF_UNSPEC`).
+pub(crate) fn unconnect(stream: BorrowedFd<'_>) -> io::Result<()> {
     let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
     let len = size_of::<libc::sockaddr>() as libc::socklen_t;
-    super::stream_options::reset(stream.as_fd())?;
     // SAFETY: the address lives through the call and `len` is its size.
-    check(unsafe { libc::connect(stream.as_fd().as_raw_fd(), &raw const nowhere, len) }).map(|_| ())
+    check(unsafe { libc::connect(stream.as_raw_fd(), &raw const nowhere, len) }).map(|_| ())
 }
 
 /// Whether this kernel lets octets of TCP be read twice.

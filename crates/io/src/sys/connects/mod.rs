@@ -18,6 +18,7 @@ use std::os::unix::net::UnixDatagram;
 use libc::{c_int, seccomp_notif, seccomp_notif_resp};
 
 use super::check;
+use super::kept_stream::unconnect;
 use address::{local_address, parse, peer_address, raw};
 pub use passing::KeptConnects;
 use passing::receive;
@@ -83,6 +84,8 @@ pub struct Attempt {
     socket: OwnedFd,
     /// The family of the socket is that of IPv6, though `remote` may be an IPv4 address in it.
     is_six: bool,
+    /// Somebody had it before who has not answered, and may have led the socket somewhere.
+    is_left: bool,
 }
 
 impl Attempt {
@@ -172,6 +175,10 @@ impl Connects {
             SocketAddr::V4(four) if attempt.is_six => (four.ip().to_ipv6_mapped(), four.port()).into(),
             to => to,
         };
+        // One that has led it somewhere, and is gone with the other end, leaves it connected to nobody.
+        if attempt.is_left && attempt.led().is_none() {
+            unconnect(attempt.socket.as_fd())?;
+        }
         let (address, len) = raw(to);
         // SAFETY: `address` lives through the call and `len` is the size of what it holds.
         let connected =
@@ -250,7 +257,7 @@ fn attempt(notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
         && option(libc::SO_TYPE)? == libc::SOCK_STREAM;
     let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
     let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
-    Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six }))
+    Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six, is_left: false }))
 }
 
 #[cfg(test)]

@@ -18,10 +18,20 @@ use nix::sys::socket::{
 use super::super::inherited;
 use super::{Attempt, Call, Connects, Unseen};
 
-/// A message: what it is, whether its socket is one of IPv6, the call's number, an error of errno(3), an address and a port.
+/// A message: what it is, what is known of its socket, the call's number, an error of errno(3), an address and a port.
 const LEN: usize = 1 + 1 + 8 + 4 + 16 + 2;
 const TCP: u8 = 1;
 const UNSEEN: u8 = 2;
+/// Of its socket: it is one of IPv6, and one before may have led it somewhere.
+const SIX: u8 = 1;
+const LEFT: u8 = 2;
+
+/// A call that nobody has answered.
+#[derive(Debug)]
+struct Waiting {
+    call: Call,
+    is_passed: bool,
+}
 
 /// Takes calls, and passes them on.
 #[derive(Debug)]
@@ -29,8 +39,7 @@ pub struct KeptConnects {
     connects: Connects,
     /// To who answers; [`None`]: nobody does yet.
     channel: Option<UnixDatagram>,
-    /// With whether they were passed on.
-    waiting: Vec<(Call, bool)>,
+    waiting: Vec<Waiting>,
     /// The program and all its children are gone.
     is_over: bool,
 }
@@ -54,7 +63,12 @@ impl KeptConnects {
         let (here, there) = (UnixDatagram::from(pair.0), pair.1);
         here.set_nonblocking(true)?;
         self.channel = Some(here);
-        self.waiting.iter_mut().for_each(|(_, is_passed)| *is_passed = false);
+        for waiting in &mut self.waiting {
+            if let Call::Tcp(attempt) = &mut waiting.call {
+                attempt.is_left |= waiting.is_passed;
+            }
+            waiting.is_passed = false;
+        }
         Ok([self.connects.listener().try_clone_to_owned()?, there])
     }
 
@@ -71,18 +85,18 @@ impl KeptConnects {
     /// Takes what there is, and passes on what it can. To be called from time to time, too: an answer makes nothing readable.
     pub fn turn(&mut self) {
         let Self { connects, channel, waiting, is_over } = self;
-        waiting.retain(|(call, _)| connects.is_valid(number(call)).is_ok());
+        waiting.retain(|waiting| connects.is_valid(number(&waiting.call)).is_ok());
         while !*is_over && waiting.len() < Self::MOST {
             match connects.next() {
-                Ok(Some(call)) => waiting.push((call, false)),
+                Ok(Some(call)) => waiting.push(Waiting { call, is_passed: false }),
                 Ok(None) => break,
                 Err(_) => *is_over = true,
             }
         }
         let Some(channel) = channel else { return };
-        for (call, is_passed) in waiting.iter_mut().filter(|(_, is_passed)| !is_passed) {
-            match send(channel, call) {
-                Ok(()) => *is_passed = true,
+        for waiting in waiting.iter_mut().filter(|waiting| !waiting.is_passed) {
+            match send(channel, &waiting.call) {
+                Ok(()) => waiting.is_passed = true,
                 Err(_) => return,
             }
         }
@@ -98,15 +112,18 @@ fn number(call: &Call) -> u64 {
 
 fn send(channel: &UnixDatagram, call: &Call) -> io::Result<()> {
     let nowhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-    let (kind, is_six, error, remote, socket) = match call {
-        Call::Tcp(attempt) => (TCP, attempt.is_six, 0, attempt.remote, Some(attempt.socket.as_raw_fd())),
-        Call::Unseen(unseen) => (UNSEEN, false, unseen.error.raw_os_error().unwrap_or(0), nowhere, None),
+    let (kind, flags, error, remote, socket) = match call {
+        Call::Tcp(attempt) => {
+            let flags = if attempt.is_six { SIX } else { 0 } | if attempt.is_left { LEFT } else { 0 };
+            (TCP, flags, 0, attempt.remote, Some(attempt.socket.as_raw_fd()))
+        }
+        Call::Unseen(unseen) => (UNSEEN, 0, unseen.error.raw_os_error().unwrap_or(0), nowhere, None),
     };
     let address = match remote.ip() {
         IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
         IpAddr::V6(six) => six.octets(),
     };
-    let mut octets = vec![kind, is_six.into()];
+    let mut octets = vec![kind, flags];
     octets.extend(number(call).to_ne_bytes());
     octets.extend(error.to_ne_bytes());
     octets.extend(address);
@@ -147,7 +164,7 @@ pub(super) fn receive(channel: &UnixDatagram) -> io::Result<Option<Call>> {
 }
 
 fn parsed(octets: &[u8], socket: Option<OwnedFd>) -> Option<Call> {
-    let (&[kind, is_six], rest) = octets.split_first_chunk()?;
+    let (&[kind, flags], rest) = octets.split_first_chunk()?;
     let (id, rest) = rest.split_first_chunk()?;
     let (error, rest) = rest.split_first_chunk()?;
     let (address, rest) = rest.split_first_chunk::<16>()?;
@@ -159,7 +176,8 @@ fn parsed(octets: &[u8], socket: Option<OwnedFd>) -> Option<Call> {
                 return Some(Call::Unseen(Unseen { id, error: io::Error::from_raw_os_error(libc::EMFILE) }));
             };
             let remote = (Ipv6Addr::from(*address).to_canonical(), port).into();
-            Some(Call::Tcp(Attempt { id, remote, socket, is_six: is_six != 0 }))
+            let (is_six, is_left) = (flags & SIX != 0, flags & LEFT != 0);
+            Some(Call::Tcp(Attempt { id, remote, socket, is_six, is_left }))
         }
         UNSEEN => {
             let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*error));
@@ -247,6 +265,32 @@ mod tests {
         assert!(
             matches!(parsed(&octets, None), Some(Call::Unseen(unseen)) if unseen.id == u64::from_ne_bytes([7; 8]))
         );
+    }
+
+    #[test]
+    fn a_socket_that_was_led_to_one_who_is_gone_is_led_again() {
+        let (starter, connects) = Connects::prepare().unwrap();
+        let mut kept = KeptConnects::new(connects);
+        let first = answering(&mut kept);
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", "exec 3<>/dev/tcp/192.0.2.1/9; read -u 3 line; echo $line"])
+            .stdout(Stdio::piped());
+        let child = starter.start(command).unwrap();
+        let attempt = next_of(&mut kept, &first);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        first.lead(&attempt, to).unwrap();
+        crate::disconnect(&listener.accept().unwrap().0).unwrap();
+        drop((attempt, first));
+        let second = answering(&mut kept);
+        let attempt = next_of(&mut kept, &second);
+        assert_eq!(attempt.led(), None);
+        let led = second.lead(&attempt, to).unwrap();
+        listener.accept().unwrap().0.write_all(b"hello\n").unwrap();
+        second.answer(&attempt, led);
+        drop(attempt);
+        assert_eq!(child.wait_with_output().unwrap().stdout, b"hello\n");
     }
 
     #[test]
