@@ -72,6 +72,8 @@ def iperf(running: Running, before: tuple[str, ...], to: str, more: tuple[str, .
     """Bits per second that have come."""
     command = [*before, "iperf3", "-c", to, "-J", *more]
     said = json.loads(running.said(*inside(CLIENT, *command)))
+    if "error" in said:
+        raise SystemExit(f"error: {' '.join(command)}: {said['error']}")
     return float(said["end"]["sum_received"]["bits_per_second"])
 
 
@@ -96,8 +98,8 @@ def measure(
 ) -> dict[str, Callable[..., float]]:
     """How each way is measured, and the processes that carry it."""
     running.start(*inside(SERVER, "iperf3", "-s"))
-    running.start(*inside(SERVER, relay, f"{ADDRESS}:7444", f"{ADDRESS}:5201"))
-    running.start(*inside(CLIENT, relay, "127.0.0.1:5201", f"{ADDRESS}:7444"))
+    running.start(*inside(SERVER, relay, f"{ADDRESS}:7400", f"{ADDRESS}:5201"))
+    running.start(*inside(CLIENT, relay, "127.0.0.1:5201", f"{ADDRESS}:7400"))
     ways: dict[str, Callable[..., float]] = {
         "plain": lambda *more: iperf(running, (), ADDRESS, more),
         "two relays": lambda *more: iperf(running, (), "127.0.0.1", more),

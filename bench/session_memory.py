@@ -118,7 +118,8 @@ def measured(running: Running, command: list[str], ends: dict[str, int]) -> dict
         else:
             raise Failed("the program has ended early")
         watchdog.cancel()
-        client.kill()
+        # Its end goes with it, which a kill would leave until its sessions expire.
+        client.terminate()
     return found
 
 

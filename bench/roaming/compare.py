@@ -26,7 +26,7 @@ from statistics import median
 
 from handfast.lab import processes
 from measure import ROOT, Failed, say
-from moving import GAPS_S, Roaming, add_wire_options, wire_of
+from moving import GAPS_S, Roaming, add_wire_options, congest, wire_of
 from sdtp_scene import inside
 from session_scene import scene
 from ways import HERE, RTO_MAX, WAYS, Place, Way
@@ -157,12 +157,14 @@ def main() -> None:
                 if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
                     say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
                     continue
+                congest(made, options.congestion)
                 made.daemon.start()
                 made.daemon.until(lambda status: status["ok"])
                 rows.append(one(way, Place(made, own, file), digest, options.every))
     sys.stdout.write(table(rows) + "\n")
     OUT.parent.mkdir(exist_ok=True)
     settings = {"size_mb": options.size, "every_s": options.every, "delay_ms": options.delay, "gaps_s": GAPS_S}
+    settings |= {"congestion": options.congestion}
     OUT.write_text(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=1))
 
 

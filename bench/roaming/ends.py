@@ -1,7 +1,8 @@
 """What runs at the ends: pages that can be had in parts, and a download over a plain or a multipath socket.
 
-`pages ADDRESS PORT FILE` serves by HTTP, `give ADDRESS PORT FILE` sends the file to each connection, and `take ADDRESS
-PORT` writes what it gets to standard output.
+`pages ADDRESS PORT FILE` serves by HTTP, `give ADDRESS PORT FILE` sends the file's size and the file to each connection,
+and `take ADDRESS PORT` writes what it gets to standard output. The connection stays open until all has come: Linux lets
+no subflow join a multipath connection that its application has closed, though much of it may still wait to be sent.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 
 MPTCP = 262
 """`IPPROTO_MPTCP` of linux/in.h; a peer without it gets TCP."""
+SIZE = 8
+"""Octets of a size."""
 
 
 def pages(address: str, port: int, file: Path) -> None:
@@ -58,16 +61,20 @@ def give(address: str, port: int, file: Path) -> None:
 
 def _send(peer: socket.socket, file: Path) -> None:
     with peer, file.open("rb") as octets, suppress(OSError):
+        peer.sendall(file.stat().st_size.to_bytes(SIZE))
         while part := octets.read(1 << 18):
             peer.sendall(part)
+        peer.recv(1)
 
 
 def take(address: str, port: int) -> None:
     """Writes what comes to standard output."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP) as client:
         client.connect((address, port))
-        while part := client.recv(1 << 18):
+        left = int.from_bytes(client.recv(SIZE, socket.MSG_WAITALL))
+        while left and (part := client.recv(1 << 18)):
             os.write(1, part)
+            left -= len(part)
 
 
 if __name__ == "__main__":

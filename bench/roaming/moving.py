@@ -7,11 +7,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from measure import ROOT, say
+from sdtp_scene import inside
+from session_scene import Scene
 
 GAPS_S = (0.0, 1.0, 3.0, 0.3, 5.0, 2.0)
 """Without an address, in turn."""
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 WIRE = ROOT / "target" / "release" / "examples" / "wire"
 
 
@@ -40,9 +45,20 @@ class Roaming(threading.Thread):
 
 
 def add_wire_options(parser: argparse.ArgumentParser) -> None:
-    """`--every` and `--delay`."""
+    """`--every`, `--delay` and `--congestion`."""
     parser.add_argument("--every", type=float, default=4.0, help="seconds with an address (default: 4)")
     parser.add_argument("--delay", type=int, default=0, help="milliseconds of the wire, each way (default: 0)")
+    parser.add_argument("--congestion", default="cubic", help="of the kernels' TCP (default: cubic, as Linux has it)")
+
+
+def congest(scene: Scene, name: str) -> None:
+    """Both kernels have this congestion control, whatever this machine's default is."""
+    # A namespace may have what the first one allows everybody.
+    allowed = ALLOWED.read_text().split()
+    if name not in allowed:
+        ALLOWED.write_text(" ".join([*allowed, name]))
+    for space in (scene.client, scene.server):
+        inside(space, lambda: CONGESTION.write_text(name))
 
 
 def wire_of(options: argparse.Namespace) -> list[str]:

@@ -27,7 +27,7 @@ from statistics import median
 
 from handfast.lab import processes
 from measure import Failed, say
-from moving import Roaming, add_wire_options, wire_of
+from moving import Roaming, add_wire_options, congest, wire_of
 from openssh import sshd
 from session_scene import PEER, SERVER, Scene, scene
 
@@ -194,6 +194,7 @@ def main() -> None:
             own = Path(name) / str(number)
             own.mkdir()
             with scene(own, pages=False, wire=wire) as place, sshd(place.server, SERVER, own) as ssh:
+                congest(place, options.congestion)
                 place.daemon.start()
                 place.daemon.until(lambda status: status["ok"])
                 typed = one(terminal, place, ssh, options.seconds, options.every)

@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 PROGRAM = HERE / "quic" / "target" / "release" / "roaming-quic"
 INNER_CLIENT, INNER_SERVER = "10.3.0.2", "10.3.0.1"
 RTO_MAX = Path("/proc/sys/net/ipv4/tcp_rto_max_ms")
+RETRIES = Path("/proc/sys/net/ipv4/tcp_retries2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,14 @@ def multipath(place: Place) -> Iterator[Download]:
         yield place.ends("take", SERVER, RAW)
 
 
+@contextmanager
+def brief_multipath(place: Place) -> Iterator[Download]:
+    """The server gives up a subflow whose address is gone after some 7 s, and not after a quarter of an hour."""
+    inside(place.scene.server, lambda: RETRIES.write_text("4"))
+    with multipath(place) as download:
+        yield download
+
+
 def endpoints(place: Place, there: bool) -> None:
     """A subflow from the address that has come."""
     scene = place.scene
@@ -303,6 +312,7 @@ WAYS = (
     Way("autossh, asks for the rest", autossh, ["curl", "ssh", "autossh"]),
     Way("rsync, asks for the rest", rsync, ["rsync", "ssh"]),
     Way("kernel MPTCP", multipath, ["ip"], endpoints),
+    Way("MPTCP, subflows given up in 7 s", brief_multipath, ["ip"], endpoints),
     Way("QUIC migration (quinn)", quic),
     Way("SOCKS over QUIC (quinn)", socks_quic, ["curl"]),
     Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),
