@@ -48,7 +48,7 @@ pub use sys::limits::begin_with_files;
 pub use sys::network_cookie::network_cookie;
 pub use sys::packet_socket::{PacketSocket, Sent, index_of};
 pub use sys::priority::real_time;
-pub use sys::stream_options::{Liveliness, end_on_close, reset_on_close};
+pub use sys::stream_options::{Liveliness, caps_timeout, end_on_close, reset_on_close};
 pub use sys::tcp_info::TcpInfo;
 pub use sys::xdp::XdpMode;
 pub use timers::Timers;

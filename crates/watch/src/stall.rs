@@ -189,6 +189,11 @@ impl Stall {
         self.phases.iter().filter(|phase| phase.cause == cause).map(Phase::length).sum()
     }
 
+    /// Its address went, and it did not go on: what goes on then is a session above the connection.
+    pub fn lost_its_address(&self) -> bool {
+        self.of(Cause::AddressGone) > Duration::ZERO && self.end != End::WentOn
+    }
+
     /// What took most of it.
     pub fn main_cause(&self) -> Cause {
         let longest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.of(cause));

@@ -6,7 +6,7 @@ use handfast_core::Duration;
 use handfast_watch::End;
 
 use super::report::{Report, Told};
-use super::text::{seconds, title};
+use super::text::{moved, seconds, title};
 
 const STYLE: &str = include_str!("page.css");
 /// Peers that get a row of their own: those that stood still longest.
@@ -131,10 +131,13 @@ fn remedies(report: &Report) -> String {
         )
     });
     let table = table("What would have helped", &["", "stalls", "saves", "of"], &rows.collect::<Vec<_>>());
+    let moved = moved(report).map(|moved| format!("<p>{moved} (<code>handfastd session</code>).</p>\n"));
+    let moved = moved.unwrap_or_default();
     if table.is_empty() {
-        return table;
+        return moved;
     }
     table
+        + &moved
         + "<p class=\"soft\">Each gap and each loss again in the simulator, on a path of the same round trip and rate: what \
            was waited after the path's return, or for what was lost, less what is waited there with the remedy. Medians \
            of five.</p>\n"

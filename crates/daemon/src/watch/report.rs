@@ -81,6 +81,8 @@ pub(super) struct Report {
     pub(super) stalls: usize,
     pub(super) time: Duration,
     pub(super) broken: usize,
+    /// Those that lost their address, and did not go on.
+    pub(super) moved: usize,
     pub(super) causes: BTreeMap<Cause, Share>,
     pub(super) savings: BTreeMap<&'static str, Saving>,
     /// Connections at a time, at most.
@@ -97,6 +99,7 @@ impl Report {
             stalls: 0,
             time: Duration::ZERO,
             broken: 0,
+            moved: 0,
             causes: BTreeMap::new(),
             savings: BTreeMap::new(),
             watched: 0,
@@ -114,6 +117,7 @@ impl Report {
         self.stalls += 1;
         self.time += stall.length();
         self.broken += usize::from(stall.end == handfast_watch::End::Broke);
+        self.moved += usize::from(stall.lost_its_address());
         for cause in Cause::ALL.into_iter().filter(|&cause| stall.of(cause) > Duration::ZERO) {
             let share = self.causes.entry(cause).or_default();
             *share = Share { stalls: share.stalls + 1, time: share.time + stall.of(cause) };
@@ -167,6 +171,7 @@ impl Report {
                 "stalls": self.stalls,
                 "stalled_s": rounded(self.time.as_secs_f64()),
                 "broken": self.broken,
+                "lost_their_address": self.moved,
                 "causes": causes.collect::<serde_json::Map<_, _>>(),
                 "savings": savings.collect::<serde_json::Map<_, _>>(),
             }

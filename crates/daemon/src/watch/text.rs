@@ -44,6 +44,9 @@ pub(super) fn stall(told: &Told) -> String {
     if let Some(best) = told.replay.as_ref().and_then(advice) {
         let _ = write!(text, "\n           {best}");
     }
+    if stall.lost_its_address() {
+        text.push_str("\n           a session goes on at another address: handfastd session");
+    }
     text
 }
 
@@ -97,7 +100,16 @@ pub(super) fn sum(report: &Report) -> String {
             "\n\nOf what was waited after a gap or a loss; simulated with its round trip and rate.",
         );
     }
+    if let Some(moved) = moved(report) {
+        let _ = write!(text, "\n\n{moved}\n(handfastd session --help).");
+    }
     text
+}
+
+/// What no timer and no window helps: the connection has lost its address.
+pub(super) fn moved(report: &Report) -> Option<String> {
+    let lost = plural(report.moved, "stall");
+    (report.moved > 0).then(|| format!("{lost} ended with the connection's address: a session goes on at another one"))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -116,4 +128,33 @@ pub(super) fn seconds(span: Duration) -> String {
 
 fn seconds_at(moment: handfast_core::Instant) -> String {
     format!("{:.1} s", moment.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use handfast_watch::{Cause, Stall};
+
+    use super::super::names::Names;
+    use super::super::replay::testing;
+    use super::*;
+
+    /// A report of one such stall, and what it says of it.
+    fn told(end: End) -> (Report, String) {
+        let mut report = Report::new(Names::new(false), false);
+        let made = testing::stall(Direction::Sending, Cause::AddressGone, 3_000);
+        let text = stall(report.add(&Stall { end, ..made }));
+        (report, text)
+    }
+
+    #[test]
+    fn a_connection_that_has_lost_its_address_needs_a_session() {
+        for end in [End::Broke, End::Lasts] {
+            let (report, text) = told(end);
+            assert!(text.ends_with("a session goes on at another address: handfastd session"), "{text}");
+            assert!(sum(&report).contains("1 stall ended with the connection's address"), "{}", sum(&report));
+            assert_eq!(report.json()["watch"]["lost_their_address"], 1);
+        }
+        let (report, text) = told(End::WentOn);
+        assert!(!text.contains("session") && !sum(&report).contains("session"), "its address is back");
+    }
 }

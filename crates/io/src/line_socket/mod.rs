@@ -1,7 +1,7 @@
 //! A Unix socket at which programs of the same user say lines, and each line is answered by a line.
 //!
 //! Everything is bounded: the length of a line, the number of clients, and the answers that wait for a client that does
-//! not read them. The socket's file has mode 0600. A file that a dead process left is replaced.
+//! not read them. The socket's file has mode 0600, and whoever connects is asked for (`SO_PEERCRED`). A file that a dead process left is replaced.
 #![forbid(unsafe_code)]
 
 mod caller;
@@ -15,8 +15,9 @@ use std::path::Path;
 
 use mio::Interest;
 use mio::net::UnixListener;
+use nix::unistd::Uid;
 
-use crate::{EventLoop, ReadOutcome, SourceId};
+use crate::{EventLoop, ReadOutcome, SourceId, peer_user};
 
 pub use caller::LineCaller;
 pub use client::LineClient;
@@ -50,6 +51,11 @@ pub enum Accepted {
     OneTooMany(LineClient),
     /// Nobody else.
     Nobody,
+}
+
+/// This process's user may ask, and root.
+fn is_welcome(user: u32, own: Uid) -> bool {
+    user == own.as_raw() || user == 0
 }
 
 /// A line socket in an event loop.
@@ -94,6 +100,10 @@ impl LineSocket {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
+            // The file's mode says the same; who has made another one of it is not believed.
+            if !peer_user(&stream).is_ok_and(|user| is_welcome(user, Uid::effective())) {
+                continue;
+            }
             if self.clients.len() >= self.limits.most_clients {
                 return Ok(Accepted::OneTooMany(LineClient::new(stream, self.limits)));
             }
@@ -201,6 +211,13 @@ mod tests {
         let heard: Vec<String> = BufReader::new(third).lines().map(Result::unwrap).collect();
         assert_eq!(heard, ["full"]);
         assert!(matches!(socket.accept(&mut io), Ok(Accepted::Nobody)));
+    }
+
+    #[test]
+    fn another_user_is_not_welcome() {
+        let own = Uid::from_raw(1000);
+        assert!(is_welcome(1000, own) && is_welcome(0, own));
+        assert!(!is_welcome(1001, own) && !is_welcome(1000, Uid::from_raw(0)));
     }
 
     #[test]

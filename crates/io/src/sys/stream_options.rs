@@ -49,6 +49,15 @@ impl Liveliness {
     }
 }
 
+/// Whether this kernel lets a connection's retransmission timeout grow to a bound and no further (`TCP_RTO_MAX_MS`, Linux 6.15).
+pub fn caps_timeout() -> bool {
+    let tried = || -> io::Result<()> {
+        let socket = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+        set(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &1_000)
+    };
+    tried().is_ok()
+}
+
 /// As far as there is such an option.
 fn known(done: io::Result<()>) -> io::Result<()> {
     match done {

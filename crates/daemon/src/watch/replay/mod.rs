@@ -105,12 +105,12 @@ fn set(path: &str, value: impl Into<String>) -> (String, String) {
 }
 
 #[cfg(test)]
-mod testing {
+pub(super) mod testing {
     use handfast_core::{Duration, Instant};
     use handfast_watch::{Cause, ConnectionId, Direction, End, Path, Phase, Stall};
 
     /// A cause for so long, and then the timer for 1 s.
-    pub(super) fn stall(direction: Direction, cause: Cause, millis: u64) -> Stall {
+    pub fn stall(direction: Direction, cause: Cause, millis: u64) -> Stall {
         let phase =
             |cause, from, to| Phase { cause, from: Instant::from_millis(from), to: Instant::from_millis(to) };
         Stall {
