@@ -77,10 +77,12 @@ bench-controller:
 bench-false-alarm: $(VENV)/.built
 	$(BIN)/python bench/false_alarm.py
 
-bench-session: $(VENV)/.built target/release/handfastd
+bench-session: $(VENV)/.dev target/release/handfastd
 	cargo build --quiet --release -p handfast-daemon --example relay
 	$(BIN)/python bench/session.py target/release/handfastd target/release/examples/relay
 	$(BIN)/python bench/session_memory.py target/release/handfastd
+	cargo build --quiet --release -p handfast-lab --example wire
+	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/session_setup.py
 
 bench-roaming: $(VENV)/.dev target/release/handfastd
 	export HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench; \

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -29,10 +30,12 @@ from measure import ROOT, Failed, say
 from moving import GAPS_S, Roaming, add_wire_options, congest, wire_of
 from sdtp_scene import inside
 from session_scene import scene
-from ways import HERE, RTO_MAX, WAYS, Place, Way
+from ways import BELOW, HERE, RTO_MAX, WAYS, Place, Way
 
 PATIENCE_S = 60.0
 """After so long without an octet a download has failed."""
+SOON_S = 1.0
+"""After it went on: how fast it is again."""
 UNDER_WAY_S = 1.0
 """What a network and a kernel still have of a connection that has died comes sooner."""
 OUT = ROOT / "out" / "bench-roaming.json"
@@ -49,18 +52,15 @@ class Row:
     seconds: float
     back: list[float]
     """From each new address to the first octet after it, seconds."""
+    soon: list[float]
+    """What came in the second after that, MB."""
     changes: int
-
-    @property
-    def goodput(self) -> float:
-        """Mbit/s, gaps included."""
-        return self.octets * 8e-6 / self.seconds
 
 
 def one(way: Way, place: Place, digest: str, every: float) -> Row:
     """Run a way to its end, or until nothing comes any more."""
     made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
-    octets = 0
+    octets, totals = 0, [0]
     with way.prepared(place) as download:
         roaming = Roaming(partial(_leave, place, way), partial(_come, place, way), every)
         if way.moved is not None:
@@ -79,12 +79,17 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
                 octets += len(part)
                 heard.update(part)
                 arrivals.append(time.monotonic())
+                totals.append(octets)
             roaming.stop()
             process.kill()
     seconds, complete = arrivals[-1] - start, heard.hexdigest() == digest
     # Of a way that has failed, what was under way may come after the address that it failed at.
     came = [moment for moment in roaming.came if complete or arrivals[-1] > moment + UNDER_WAY_S]
-    return Row(way.name, complete, octets, seconds, _back(came, arrivals), len(roaming.came))
+    back = _back(came, arrivals)
+    # The last address may have come when there was little left.
+    soon = [_soon(arrivals, totals, moment) for moment in back.values() if moment + SOON_S < arrivals[-1]]
+    waits = [at - moment for moment, at in back.items()]
+    return Row(way.name, complete, octets, seconds, waits, soon, len(roaming.came))
 
 
 def _leave(place: Place, way: Way) -> None:
@@ -99,23 +104,30 @@ def _come(place: Place, way: Way) -> None:
         way.moved(place, True)
 
 
-def _back(came: Sequence[float], arrivals: Sequence[float]) -> list[float]:
-    """The first octet after each new address; of one that never went on nothing."""
-    found = []
+def _back(came: Sequence[float], arrivals: Sequence[float]) -> dict[float, float]:
+    """When the first octet came after each new address; of one that never went on nothing."""
+    found = {}
     for moment, following in pairwise([*came, float("inf")]):
         first = next((at for at in arrivals if at > moment), None)
         if first is not None and first < following:
-            found.append(first - moment)
+            found[moment] = first
     return found
+
+
+def _soon(arrivals: Sequence[float], totals: Sequence[int], moment: float) -> float:
+    """MB that came within a second from then on."""
+    first, last = (bisect_left(arrivals, at) for at in (moment, moment + SOON_S))
+    return (totals[last - 1] - totals[first - 1]) / 1e6
 
 
 def table(rows: Sequence[Row]) -> str:
     """For 80 columns."""
-    lines = [f"{'':<34}{'all came':>9}{'time':>9}{'Mbit/s':>8}{'on again after':>19}"]
+    lines = [f"{'':<34}{'all came':>9}{'time':>9}{'on again after':>18}{'1 s later':>10}"]
     for row in rows:
         back = f"{median(row.back):.2f} s, {max(row.back):.2f}" if row.back else "never"
         complete = "yes" if row.complete else f"{row.octets / 1e6:.0f} MB"
-        lines.append(f"{row.name:<34}{complete:>9}{row.seconds:>7.1f} s{row.goodput:>8.1f}{back:>19}")
+        soon = f"{median(row.soon):.1f} MB" if row.soon else "–"
+        lines.append(f"{row.name:<34}{complete:>9}{row.seconds:>7.1f} s{back:>18}{soon:>10}")
     return "\n".join(lines)
 
 
@@ -158,6 +170,8 @@ def main() -> None:
                     say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
                     continue
                 congest(made, options.congestion)
+                config = made.daemon.config
+                config.write_text(config.read_text().replace("[session]", f"[session]\nbelow = {json.dumps(BELOW)}", 1))
                 made.daemon.start()
                 made.daemon.until(lambda status: status["ok"])
                 rows.append(one(way, Place(made, own, file), digest, options.every))

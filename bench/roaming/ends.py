@@ -1,8 +1,9 @@
 """What runs at the ends: pages that can be had in parts, and a download over a plain or a multipath socket.
 
-`pages ADDRESS PORT FILE` serves by HTTP, `give ADDRESS PORT FILE` sends the file's size and the file to each connection,
-and `take ADDRESS PORT` writes what it gets to standard output. The connection stays open until all has come: Linux lets
-no subflow join a multipath connection that its application has closed, though much of it may still wait to be sent.
+`pages ADDRESS PORT FILE` serves by HTTP, `give ADDRESS PORT FILE` sends the file's size and the file to each
+connection, and `take ADDRESS PORT` writes what it gets to standard output. The connection stays open until all has
+come: Linux lets no subflow join a multipath connection that its application has closed, though much of it may still
+wait to be sent.
 """
 
 from __future__ import annotations

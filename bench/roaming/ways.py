@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from handfast.lab import processes
@@ -305,6 +306,15 @@ def caught(place: Place) -> Iterator[Download]:
         yield download
 
 
+@contextmanager
+def _below(place: Place, below: str) -> Iterator[Download]:
+    with session(place, "--all", "--below", below) as download:
+        yield download
+
+
+BELOW = ("mptcp", "udp", "sctp")
+"""What the end before the server has beside TCP."""
+
 WAYS = (
     Way("TCP", plain, ["curl"]),
     Way("TCP, asks for the rest after 1 s", ranges, ["curl"]),
@@ -320,4 +330,5 @@ WAYS = (
     Way("told, and timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"], told),
     Way("handfastd session run", session, ["curl"]),
     Way("handfastd session run --all", caught, ["curl"]),
+    *(Way(f"the same, --below {below}", partial(_below, below=below), ["curl"]) for below in BELOW),
 )
