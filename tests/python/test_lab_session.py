@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from statistics import median
 
 import pytest
 from pyroute2 import IPRoute
@@ -136,6 +137,33 @@ def test_where_there_is_no_peer_a_program_goes_straight_at_once(made: Scene, tmp
     assert float(took) < 1
     code, _, said = made.run(made.session("run", "--peer", PEER, "--", *curl))
     assert code != 0, "it has to have the peer that was named"
+
+
+def _full_listener(address: str, port: int) -> list[socket.socket]:
+    """One that takes nobody any more: Linux drops further SYNs, and answers nothing."""
+    listener = socket.create_server((address, port), backlog=0)
+    clients = [socket.socket() for _ in range(3)]
+    for client in clients:
+        client.setblocking(False)
+        client.connect_ex((address, port))
+    return [listener, *clients]
+
+
+def test_a_probe_that_nothing_answers_costs_50_ms_once(made: Scene) -> None:
+    host, port = PEER.split(":")
+    held = inside(made.server, lambda: _full_listener(host, int(port)))
+    curl = f"curl -sS -o /dev/null -w '%{{time_connect}} ' {PAGE}part"
+    firsts, seconds = [], []
+    for _ in range(5):
+        code, took, said = made.run(made.session("run", "--all", "--", "sh", "-c", f"{curl}; {curl}"))
+        assert code == 0, said
+        first, second = map(float, took.split())
+        firsts.append(first)
+        seconds.append(second)
+    assert 0.045 < median(firsts) < 0.4, "the kernel's own timeout of a SYN is 1 s"
+    assert median(seconds) < 0.045, "it is remembered"
+    for each in held:
+        each.close()
 
 
 def _ends_of_connects() -> list[int]:

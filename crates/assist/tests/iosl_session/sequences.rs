@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use handfast_assist::iosl::end::{Config, End};
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::session;
-use handfast_core::Duration;
+use handfast_core::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -198,17 +198,36 @@ fn longest_silence(case: &Case) -> u64 {
     longest
 }
 
-/// Whether each program gets all that its peer has written, whatever the case does.
-fn must_succeed(case: &Case) -> bool {
-    let ends = |step: &Step| match *step {
+/// Whether an end or a program has given up what it had.
+fn has_ended(case: &Case) -> bool {
+    case.steps.iter().any(|step| match *step {
         Step::Restart(_) | Step::Abort(_) => true,
         Step::Reborn(end) => !case.configs[end].session.keeps,
         _ => false,
-    };
+    })
+}
+
+/// Whether there may have been no path for as long as a session waits.
+fn may_expire(case: &Case) -> bool {
     // Beside what is silent: a cut that is learnt of late, a dial in vain, a handshake in vain, the wait after it.
     let unheard = IDLE + ANSWER + ANSWER + ANSWER;
     let late = unheard.max(ms(3_000)) + ms(700) + HANDSHAKE + REDIAL;
-    !case.steps.iter().any(ends) && ms(longest_silence(case)) + late < EXPIRY
+    ms(longest_silence(case)) + late >= EXPIRY
+}
+
+/// Whether each program gets all that its peer has written, whatever the case does.
+fn must_succeed(case: &Case) -> bool {
+    !has_ended(case) && !may_expire(case)
+}
+
+/// Whether the case has what a program was told, by that time.
+fn is_so(case: &Case, reason: Reason, at: Instant) -> bool {
+    match reason {
+        Reason::Aborted => has_ended(case),
+        Reason::NoSuchSession => has_ended(case) || may_expire(case),
+        Reason::Expired => (has_ended(case) || may_expire(case)) && at >= Instant::ZERO + EXPIRY,
+        _ => false,
+    }
 }
 
 fn play(case: &Case) -> Result<(), TestCaseError> {
@@ -247,8 +266,8 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
             if must_succeed {
                 prop_assert!(program.failed.is_none() && program.read == peer.length, "{:?}", pair);
             }
-            if let Some((reason, _)) = program.failed {
-                prop_assert!(reason != Reason::Protocol, "{:?}", pair);
+            if let Some((reason, at)) = program.failed {
+                prop_assert!(is_so(case, reason, at), "{:?} at {:?}: {:?}", reason, at, pair);
             }
         }
     }
