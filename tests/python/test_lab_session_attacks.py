@@ -1,0 +1,98 @@
+"""Floods at the real end before a server: its memory is bounded, and who has a key is served meanwhile."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import mine, real
+from handfast.lab import controller
+from sdtp_scene import inside
+from session_scene import DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
+
+pytestmark = [
+    real,
+    pytest.mark.skipif(controller.missing() is not None, reason=f"no daemon to run: {controller.missing()}"),
+    needs("curl"),
+]
+
+CROWD = 3_000
+"""Connections at once; more than the 256 handshakes that the end has under way."""
+HELLO = b"hfiosl\x01\x01"
+"""What who dials says first: name, version, pattern (`secure/channel.rs`)."""
+MOST_MB = 64.0
+"""Of the end: 20 KB of each of 3,000 would be that. It has 7 MB at first."""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Scene]:
+    """Client, server, and an end before it."""
+    with scene(tmp_path) as one:
+        one.daemon.start()
+        one.daemon.until(lambda status: status["ok"])
+        yield one
+    assert mine() == []
+
+
+def _crowd(says: bytes) -> list[socket.socket]:
+    host, port = PEER.split(":")
+    found = []
+    for _ in range(CROWD):
+        one = socket.create_connection((host, int(port)), timeout=5)
+        one.sendall(says)
+        found.append(one)
+    return found
+
+
+def _pid(made: Scene) -> int:
+    process = made.daemon.process
+    assert process is not None
+    return process.pid
+
+
+def _resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def _is_served(made: Scene, folder: Path) -> bool:
+    got = folder / "got"
+    got.unlink(missing_ok=True)
+    curl = ["curl", "-sS", "--max-time", "20", "-o", str(got), f"http://{SERVER}:{PAGES}/part"]
+    code, _, said = made.run(made.session("run", "--peer", PEER, "--", *curl))
+    assert code == 0, said
+    return got.read_bytes() == DATA[:PART]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [b"", HELLO, HELLO + (96).to_bytes(2, "big") + bytes(96), bytes(range(256)) * 64],
+    ids=["nothing", "a name alone", "a handshake that is none", "anything"],
+)
+def test_a_crowd_of_strangers_takes_bounded_memory_and_no_place(made: Scene, tmp_path: Path, says: bytes) -> None:
+    assert _is_served(made, tmp_path)
+    crowd = inside(made.client, lambda: _crowd(says))
+    assert _is_served(made, tmp_path), "while they are there"
+    assert _resident_mb(_pid(made)) < MOST_MB
+    for one in crowd:
+        one.close()
+    assert made.daemon.ask()["sessions"] == 0, "nobody has opened one"
+
+
+def test_who_reads_nothing_holds_up_nobody(made: Scene, tmp_path: Path) -> None:
+    """Ten programs ask for 100 MB each, and read none of it."""
+    ask = f"exec 3<>/dev/tcp/{SERVER}/{PAGES}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; read -r _"
+    sleepers = [made.start(made.session("run", "--all", "--peer", PEER, "--", "bash", "-c", ask)) for _ in range(10)]
+    try:
+        made.daemon.until(lambda status: status["sessions"] == 10)
+        assert _is_served(made, tmp_path)
+        # A session keeps 4 MiB that nobody has acknowledged, at most; the kernel keeps the rest.
+        assert _resident_mb(_pid(made)) < 10 * 4.2 + MOST_MB
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.communicate()
