@@ -26,9 +26,8 @@ impl Server {
         from: SocketAddr,
     ) -> io::Result<()> {
         let Some((target, Some(client))) = self.carrier.target(socket) else { return Ok(()) };
-        let left = self.ports.of_client(client).find(|left| !self.carrier.is_connected(*left));
         if !self.ports.has_room(client)
-            && let Some(left) = left
+            && let Some(left) = self.ports.of_client(client).find(|left| !self.carrier.is_connected(*left))
         {
             // A client that was started anew has not said that it is done with those of before.
             self.ports.close(left);
