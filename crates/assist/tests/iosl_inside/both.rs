@@ -4,7 +4,7 @@ use bytes::Bytes;
 use handfast_assist::iosl::inside::{Config, Connections, InsideId, Kind, Stands};
 use handfast_core::{Duration, Instant};
 use handfast_wire::Checksums;
-use handfast_wire::sctp::Packet;
+use handfast_wire::sctp::{Chunk, Packet, UDP_PORT};
 use handfast_wire::tcp::in_udp::InUdp;
 use proptest::prelude::*;
 
@@ -37,13 +37,14 @@ proptest! {
     /// What the one understands never goes to the other.
     #[test]
     fn what_has_the_form_of_one_kind_is_of_that_kind(
-        head in 0_u8..6, octets in prop::collection::vec(any::<u8>(), 0..60), port in any::<u16>(),
+        head in 0_u8..6, octets in prop::collection::vec(any::<u8>(), 0..60), port in 1_u16..,
     ) {
         let datagram = Bytes::from([&[0x10 | head][..], &octets].concat());
         if InUdp::parse(&datagram).is_some() {
             prop_assert_eq!(Kind::of(&datagram), Some(Kind::Tcp));
         }
-        let packet = Packet { src_port: port, dst_port: 9_899, tag: 7, chunks: Vec::new() }.emit().unwrap();
+        let chunks = vec![Chunk::CookieAck];
+        let packet = Packet { src_port: port, dst_port: UDP_PORT, tag: 7, chunks }.emit().unwrap();
         prop_assert!(Packet::parse(&packet, Checksums::Verify).is_ok());
         prop_assert_eq!(Kind::of(&packet) == Some(Kind::Sctp), port >= 49_152);
     }
@@ -87,7 +88,10 @@ fn a_server_of_one_kind_says_nothing_to_the_other() {
 fn connections_are_bounded_whatever_they_are() {
     let mut client = Connections::new(Config { most: 3, ..Config::default() }, [1; 32]);
     let mut connect = |kind| client.connect(NOW, kind, server_address(), &[own(1)]).is_some();
-    assert_eq!([Kind::Tcp, Kind::Sctp, Kind::Sctp, Kind::Tcp, Kind::Sctp].map(&mut connect), [true, true, true, false, false]);
+    assert_eq!(
+        [Kind::Tcp, Kind::Sctp, Kind::Sctp, Kind::Tcp, Kind::Sctp].map(&mut connect),
+        [true, true, true, false, false]
+    );
 }
 
 /// An association's window is nothing for a connection of TCP, which begins as any other.

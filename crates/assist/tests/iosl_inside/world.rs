@@ -26,7 +26,9 @@ pub(crate) fn server(seed: u8) -> Connections {
 /// The same, by these kinds.
 pub(crate) fn listening(config: Config, kinds: &[Kind], seed: u8) -> Connections {
     let mut end = Connections::new(config, [seed; 32]);
-    kinds.iter().for_each(|kind| end.listen(*kind));
+    for kind in kinds {
+        end.listen(*kind);
+    }
     end
 }
 

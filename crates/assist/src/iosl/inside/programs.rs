@@ -78,12 +78,7 @@ impl Connections {
 
     /// Some addresses of ours are gone, or there again: whether data has a way by another one than before. An association takes the
     /// next one at once, with the window of the one before ([iosl] §VI.A), and the peer is told. TCP has one address and keeps it.
-    pub fn on_addresses(
-        &mut self,
-        now: Instant,
-        id: InsideId,
-        is_there: impl Fn(IpAddr) -> bool,
-    ) -> bool {
+    pub fn on_addresses(&mut self, now: Instant, id: InsideId, is_there: impl Fn(IpAddr) -> bool) -> bool {
         self.with_association(now, id, |carried| carried.on_addresses(now, is_there))
     }
 

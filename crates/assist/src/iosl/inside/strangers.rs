@@ -86,7 +86,9 @@ impl Strangers {
             Answer::Reply(reply) => {
                 let answer = self.reply(now, from, reply);
                 // Nobody makes this end send more than three times what he has sent himself.
-                answer.filter(|answer| answer.len() as u64 <= FACTOR * len as u64).map_or(Becomes::Nothing, Becomes::Reply)
+                answer
+                    .filter(|answer| answer.len() as u64 <= FACTOR * len as u64)
+                    .map_or(Becomes::Nothing, Becomes::Reply)
             }
         }
     }

@@ -34,12 +34,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// `is_valid`: who opens a connection knows where its peer is.
-    pub(super) fn new(
-        mut endpoint: Endpoint,
-        number: Number,
-        local: Option<IpAddr>,
-        is_valid: bool,
-    ) -> Self {
+    pub(super) fn new(mut endpoint: Endpoint, number: Number, local: Option<IpAddr>, is_valid: bool) -> Self {
         // It remembers what the window was before a timeout.
         endpoint.attach_iosl(IoslRules::default());
         Self {

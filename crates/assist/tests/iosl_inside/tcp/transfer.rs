@@ -42,7 +42,9 @@ fn the_first_octets_come_with_the_syn() {
     assert_eq!(world.now, begin + DELAY, "one way");
     assert_eq!(world.server.read(world.now, server, 100).unwrap(), b"who is there"[..]);
     assert_eq!(world.server.write(server, b"somebody"), 8);
-    assert!(world.until(|world| world.client.read(world.now, client, 100).is_some_and(|read| read == b"somebody"[..])));
+    assert!(world.until(|world| {
+        world.client.read(world.now, client, 100).is_some_and(|read| read == b"somebody"[..])
+    }));
     assert_eq!(world.now, begin + DELAY * 2, "one round trip");
 }
 

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use handfast_assist::iosl::network::Config as Radio;
 use handfast_bpf::Network;
 use handfast_core::{Dbm, Duration};
-use handfast_document::{
-    Checked, DocumentError, Located, Problem, TimeSpan, missing_key, positive, table,
-};
+use handfast_document::{Checked, DocumentError, Located, Problem, TimeSpan, missing_key, positive, table};
 use toml::Spanned;
 use toml::de::DeTable;
 

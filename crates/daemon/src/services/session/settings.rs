@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use handfast_assist::iosl::end::Config;
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_document::{
-    Checked, DocumentError, Located, Problem, Size, Span, TimeSpan, integer, missing_key, positive,
-    table,
+    Checked, DocumentError, Located, Problem, Size, Span, TimeSpan, integer, missing_key, positive, table,
 };
 use toml::Spanned;
 use toml::de::DeTable;
@@ -242,7 +241,8 @@ targets = [
 
     #[test]
     fn below_sessions_there_is_one_thing_or_several() {
-        let read = |below: &str| Settings::parse(&BASE.replace("listen", &format!("below = {below}\nlisten")), "x");
+        let read =
+            |below: &str| Settings::parse(&BASE.replace("listen", &format!("below = {below}\nlisten")), "x");
         let default = Settings::parse(BASE, "x").unwrap().below;
         assert_eq!((default.names(), default.inside()), (vec!["tcp"], vec![]));
         for (below, names, inside) in [
@@ -253,7 +253,11 @@ targets = [
             ("[\"mptcp\", \"tcp\", \"udp\"]", &["mptcp", "udp"], &[Kind::Tcp]),
         ] {
             let settings = read(below).unwrap();
-            assert_eq!((&settings.below.names()[..], &settings.below.inside()[..]), (names, inside), "{below}");
+            assert_eq!(
+                (&settings.below.names()[..], &settings.below.inside()[..]),
+                (names, inside),
+                "{below}"
+            );
         }
         let both = read("[\"udp\", \"sctp\"]").unwrap().describe();
         assert!(both.contains("0.0.0.0:7443 by TCP, by TCP in UDP, by SCTP in UDP, with"), "{both}");

@@ -49,7 +49,9 @@ impl Inside {
         kinds: &[Kind],
     ) -> io::Result<()> {
         self.sockets.listen(io, DatagramSocket::bind(address)?)?;
-        kinds.iter().for_each(|kind| self.connections.listen(*kind));
+        for kind in kinds {
+            self.connections.listen(*kind);
+        }
         Ok(())
     }
 

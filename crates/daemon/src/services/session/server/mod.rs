@@ -70,7 +70,8 @@ fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListene
         kept.set_nonblocking(true)?;
         return Ok(TcpListener::from_std(kept));
     }
-    let made = if settings.below.listener() == Below::Mptcp { listen_mptcp(at) } else { TcpListener::bind(at) }?;
+    let made =
+        if settings.below.listener() == Below::Mptcp { listen_mptcp(at) } else { TcpListener::bind(at) }?;
     if let Some(store) = carrier.store() {
         store.keep(&name, &made)?;
     }
