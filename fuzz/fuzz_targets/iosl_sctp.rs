@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/assist/tests/iosl_sctp/survive.rs"]
+#[path = "../../crates/assist/tests/iosl_inside/sctp/survive.rs"]
 mod survive;
 
 fuzz_target!(|data: &[u8]| survive::survive_input(data));

@@ -1,11 +1,14 @@
-"""A download by curl while the client's address changes, by each thing that is below sessions; every byte compared."""
+"""Downloads by curl while the client's address changes, by each thing that is below sessions; every byte compared."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +37,9 @@ def made(tmp_path: Path) -> Iterator[Scene]:
     assert mine() == []
 
 
-def _serve(made: Scene, below: str) -> None:
+def _serve(made: Scene, below: str | list[str]) -> None:
     config = made.daemon.config
-    config.write_text(config.read_text().replace("[session]", f'[session]\nbelow = "{below}"', 1))
+    config.write_text(config.read_text().replace("[session]", f"[session]\nbelow = {json.dumps(below)}", 1))
     made.daemon.start()
     made.daemon.until(lambda status: status["ok"])
 
@@ -75,6 +78,21 @@ def test_a_download_goes_on_while_the_address_changes(made: Scene, tmp_path: Pat
     counters = made.daemon.counters()
     assert counters["paths_taken"] > 2, counters
     assert (counters["windows_restored"] > 0) == (below != "mptcp"), counters
+
+
+def test_one_serve_takes_clients_of_three_kinds_at_once(made: Scene, tmp_path: Path) -> None:
+    kinds = ("tcp", "udp", "sctp")
+    _serve(made, ["udp", "sctp"])
+    with ExitStack() as stack:
+        times = stack.enter_context(made.roaming(every=1.2, away=AWAY))
+        downloads = [stack.enter_context(_download(made, below, tmp_path / below)) for below in kinds]
+        for below in kinds:
+            made.daemon.until(partial(_is_carried, below=below))
+        ends = [(download.communicate(timeout=240)[1], download.returncode) for download in downloads]
+    assert all(code == 0 for _, code in ends), ends
+    assert all(_same(tmp_path / below) for below in kinds)
+    assert len(times) >= 3, "it has roamed"
+    assert made.daemon.ask()["below"] == list(kinds)
 
 
 def test_an_association_has_two_addresses_and_goes_on_by_the_one_that_is_left(made: Scene, tmp_path: Path) -> None:

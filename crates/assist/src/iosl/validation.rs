@@ -1,6 +1,6 @@
 //! Addresses from which datagrams come, before anybody has shown to be there (RFC 9000 §8).
 //!
-//! Over the kernel's TCP the handshake shows it. Over UDP (`udp/`) a sender can write any address into a packet: until an address has
+//! Over the kernel's TCP the handshake shows it. Over UDP (`inside/`) a sender can write any address into a packet: until an address has
 //! answered a challenge, or TCP's handshake, it gets three times what came from it at most.
 
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::recent::Recent;
 pub type Challenge = [u8; 8];
 
 /// RFC 9000 §8: "three times the amount of data received".
-const FACTOR: u64 = 3;
+pub(super) const FACTOR: u64 = 3;
 
 #[derive(Debug)]
 struct Address {

@@ -259,7 +259,9 @@ fn datagrams_come_once_or_are_refused_with_a_reason() {
 
 #[test]
 fn windows_are_told_once_and_on_each_path() {
-    let mut world = world();
+    let mut configs = [config(CLIENT), config(SERVER)];
+    configs[SERVER].session.capabilities.windows = true;
+    let mut world = World::new(&configs);
     world.open(programs([40_000_000, 0]), true);
     world.run_for(ms(300));
     let windows = Windows { cwnd: 100_000, rwnd: 5, rtt: ms(20) };

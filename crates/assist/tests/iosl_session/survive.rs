@@ -36,9 +36,9 @@ fn survive_connection(octets: &[u8]) {
 /// Whatever a peer says, its session keeps no more than it may, and gives back what it has borrowed. Records are cut by their first
 /// two octets.
 fn survive_records(mut octets: &[u8]) {
-    let config = session::Config { floor: 100, ..session::Config::default() };
-    let (mut session, mut pool) = (Session::new(NOW, false, config), Pool::new(1 << 20));
     let capabilities = Capabilities { datagrams: true, windows: true };
+    let config = session::Config { floor: 100, capabilities, ..session::Config::default() };
+    let (mut session, mut pool) = (Session::new(NOW, false, config), Pool::new(1 << 20));
     let greeting = Greeting { capabilities, expiry: Duration::from_secs(9), received: 0, credit: 5_000 };
     session.on_offer(NOW, 1, &greeting, &mut pool).unwrap();
     while let Some((len, rest)) = octets.split_first_chunk::<2>() {

@@ -23,7 +23,7 @@ pub use config_file::ConfigFile;
 pub(crate) use config_file::parse;
 pub(crate) use hangup::hangup_is_ignored;
 pub use log::{Level, Log};
-pub(crate) use places::{address, listen_address, socket_address, socket_path, table_of};
+pub(crate) use places::{address, keys_of, listen_address, socket_address, socket_path, table_of};
 pub(crate) use port::port_obstacle;
 pub(crate) use reload::{log_changes, reread};
 pub(crate) use socket_obstacles::socket_obstacles;

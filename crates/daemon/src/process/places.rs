@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use handfast_document::{Checked, Located, Problem};
+use handfast_document::{Checked, Located, Problem, Span, Table, problem};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -19,6 +19,13 @@ pub(crate) fn table_of<'i>(mut document: Spanned<DeTable<'i>>, name: &str) -> Ch
         DeValue::Table(table) => Ok(Spanned::new(span, table)),
         _ => Err(Problem::at(span, format!("`{name}` is no table"))),
     }
+}
+
+/// What a table says, and where it stands: that is where a key is missing.
+pub(crate) fn keys_of<T: Table>(table: Spanned<DeTable<'_>>) -> Checked<(T, Span)> {
+    let span = table.span();
+    let keys = T::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+    Ok((keys, span))
 }
 
 /// An IP address.

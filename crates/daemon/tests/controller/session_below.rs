@@ -1,5 +1,6 @@
 //! What is below sessions: Multipath TCP, and TCP and SCTP in UDP.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +10,13 @@ use std::time::Duration;
 
 use crate::session_scene::{Scene, errors, octets};
 
-fn with(below: &'static str) -> Scene {
-    Scene::with(|config| config.replacen("[session]", &format!("[session]\nbelow = \"{below}\""), 1))
+fn with(below: &str) -> Scene {
+    having(&format!("\"{below}\""))
+}
+
+/// The same, as the file writes it.
+fn having(below: &str) -> Scene {
+    Scene::with(|config| config.replacen("[session]", &format!("[session]\nbelow = {below}"), 1))
 }
 
 /// What `serve` says a session's path is, while octets go to its target and back.
@@ -63,6 +69,39 @@ fn tcp_in_udp_carries_a_session() {
 #[test]
 fn sctp_in_udp_carries_a_session() {
     carries_a_session("sctp");
+}
+
+#[test]
+fn one_server_takes_tcp_udp_and_sctp_at_once() {
+    let scene = having("[\"udp\", \"sctp\"]");
+    let (peer, port) = (scene.server.address.to_string(), scene.port.to_string());
+    // The first one makes their key.
+    assert_eq!(became(&scene, scene.server.address, "udp"), "udp");
+    let sent = octets(60_000);
+    let mut clients: Vec<_> = ["tcp", "udp", "sctp"]
+        .map(|below| {
+            let command = ["connect", "--below", below, "--peer", &peer, "echo.example", &port];
+            let mut child = scene.command(&command).spawn().unwrap();
+            let (to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+            (child, to, from)
+        })
+        .into();
+    for (_, to, _) in &mut clients {
+        to.write_all(&sent).unwrap();
+    }
+    for (_, _, from) in &mut clients {
+        let mut came = vec![0; sent.len()];
+        from.read_exact(&mut came).unwrap();
+        assert!(came == sent);
+    }
+    let status = scene.server.status();
+    assert_eq!(status["below"], serde_json::json!(["tcp", "udp", "sctp"]));
+    let paths = status["list"].as_array().unwrap().iter().map(|session| session["below"].as_str().unwrap());
+    assert_eq!(paths.collect::<BTreeSet<_>>(), BTreeSet::from(["tcp", "udp", "sctp"]), "{status}");
+    for (mut child, to, _) in clients {
+        drop(to);
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 /// A translator of addresses between client and server, which gives the client another port after so many octets from it. How many

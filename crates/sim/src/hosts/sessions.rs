@@ -132,7 +132,9 @@ impl HostEnd {
             allowed: Allowed::default(),
             seed: bytes(&mut Stream::new(seed, &format!("iosl end {node}"))),
         };
-        let session = session::Config { dials, ..session::Config::default() };
+        let mut session = session::Config { dials, ..session::Config::default() };
+        // What a station says of its radio bounds the window of whoever sends to it.
+        session.capabilities.windows = true;
         let end = End::new(identity, Config { session, ..Config::default() });
         Self {
             end,

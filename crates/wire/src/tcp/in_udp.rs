@@ -19,7 +19,7 @@ use crate::Payload;
 use crate::error::EmitError;
 
 /// The version of this header.
-const VERSION: u8 = 1;
+pub const VERSION: u8 = 1;
 
 /// Kinds: a segment, with what these bits say before it.
 const WITH_TOKEN: u8 = 0b01;

@@ -34,11 +34,11 @@ pub const MOST_DATAGRAM: usize = 16_000;
 pub struct Capabilities {
     /// Takes datagrams.
     pub datagrams: bool,
-    /// Uses hints on windows.
+    /// Uses hints on windows. Where an end does not, to send some breaks the rules.
     pub windows: bool,
 }
 
-/// What an end says of the path below: hints, which the other end bounds by what it knows itself.
+/// What an end says of the path below: hints, which may lower the other end's window, and never raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Bytes.

@@ -52,7 +52,8 @@ impl Default for Config {
             receive_buffer: buffer,
             floor: 4_096,
             datagrams: 64 << 10,
-            capabilities: Capabilities { datagrams: true, windows: true },
+            // Whoever has a driver that uses them says so.
+            capabilities: Capabilities { datagrams: true, windows: false },
             expiry: Duration::from_secs(600),
             opening: Duration::from_secs(30),
             linger: Duration::from_secs(60),

@@ -41,6 +41,8 @@ impl Session {
             }
             Frame::Suspend => self.set_suspended_by_peer(now, epoch, true),
             Frame::Continue => self.set_suspended_by_peer(now, epoch, false),
+            // As RFC 9221 §3: a peer sends what it was told that this end takes, and nothing else.
+            Frame::Windows(_) if !self.config.capabilities.windows => return Err(Violation),
             Frame::Windows(windows) => {
                 if let Some(path) = self.paths.get_mut(epoch) {
                     path.hints = Some(windows);

@@ -192,8 +192,8 @@ impl Session {
         }
     }
 
-    /// What the peer says of its side, by the path in use. A hint and no more: [`bounded`](crate::iosl::hints::bounded) has what
-    /// may be done with it.
+    /// What the peer says of its side, by the path in use. A hint and no more: it may make a window smaller, by which the peer gets
+    /// less, and never larger, since nothing shows that it is true.
     pub fn hints(&self) -> Option<Windows> {
         self.paths.in_use().and_then(|path| path.hints)
     }

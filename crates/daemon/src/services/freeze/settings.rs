@@ -6,16 +6,13 @@ use std::path::PathBuf;
 use handfast_assist::iosl::network::Config as Radio;
 use handfast_bpf::Network;
 use handfast_core::{Dbm, Duration};
-use handfast_document::{
-    Checked, DocumentError, Located, Problem, TimeSpan, missing_key, positive, problem, table,
-};
-use serde::Deserialize;
+use handfast_document::{Checked, DocumentError, Located, Problem, TimeSpan, missing_key, positive, table};
 use toml::Spanned;
 use toml::de::DeTable;
 
 use super::absences::{LONGEST, MOST};
 use super::{TABLE, follower};
-use crate::process::{Level, parse, socket_path, table_of};
+use crate::process::{Level, keys_of, parse, socket_path, table_of};
 use crate::services::words::LogWord;
 
 /// The kernel takes no less (`TCP_RTO_MAX_MS`).
@@ -96,9 +93,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let table = table_of(document, TABLE)?;
-        let span = table.span();
-        let file = Own::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let (file, span) = keys_of::<Own>(table_of(document, TABLE)?)?;
         let socket = file.socket.ok_or_else(|| missing_key(span.clone(), "socket"))?;
         let listed = file.peers.ok_or_else(|| {
             missing_key(span, "peers").help("whom connections lead to: peers = [\"192.0.2.0/24\"]")

@@ -8,7 +8,7 @@ use handfast_assist::Sdtp;
 use handfast_assist::sdtp::auth::Key;
 use handfast_assist::sdtp::bump::{Mode, Side};
 use handfast_assist::sdtp::{Config, Node, Sealing};
-use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, problem, table};
+use handfast_document::{Checked, DocumentError, Located, Problem, Span, Table, missing_key, table};
 use handfast_io::frame_io::Method;
 use handfast_io::tls::Connector;
 use handfast_io::{XdpMode, wall_ms};
@@ -19,7 +19,7 @@ use toml::de::DeTable;
 
 use super::NAME;
 use super::shared::{hosts, take};
-use crate::process::{Level, address, parse, socket_address, socket_path, table_of};
+use crate::process::{Level, address, keys_of, parse, socket_address, socket_path, table_of};
 use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord, ModeWord, hex_key};
 
@@ -115,11 +115,10 @@ impl Settings {
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
         let mut table = table_of(document, NAME)?;
-        let span = table.span();
         let is_nodes =
             |key: &str| !Sdtp::NETWORK_KEYS.contains(&key) && !Sdtp::CONTROLLER_KEYS.contains(&key);
         let Sdtp { mut config, seal, .. } = take(table.get_mut(), Own::KEYS, is_nodes)?;
-        let file = Own::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let (file, span) = keys_of::<Own>(table)?;
         let missing = |key| missing_key(span.clone(), key);
         let required = |given: Option<Located<String>>, key| given.ok_or_else(|| missing(key));
         let (inside, outside) = (required(file.inside, "inside")?, required(file.outside, "outside")?);

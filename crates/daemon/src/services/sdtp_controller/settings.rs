@@ -11,7 +11,7 @@ use handfast_assist::sdtp::placement::{self, Functions};
 use handfast_assist::sdtp::spec::{Placement, PlacementWord};
 use handfast_assist::sdtp::{Controller, Placed, Planner};
 use handfast_document::{
-    Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, problem, table,
+    Checked, DocumentError, Located, Probability, Problem, Table, TimeSpan, missing_key, table,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::NAME;
-use crate::process::{Level, address, listen_address, parse, socket_path, table_of};
+use crate::process::{Level, address, keys_of, listen_address, parse, socket_path, table_of};
 use crate::services::sdtp::shared;
 use crate::services::tls::{self, TlsTable};
 use crate::services::words::{DatapathId, LogWord};
@@ -107,15 +107,13 @@ impl Settings {
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
         let mut table = table_of(document, NAME)?;
-        let span = table.span();
         // A role is a scenario's: here nodes are named.
         let sdtp = shared::take(table.get_mut(), File::KEYS, |key| matches!(key, "placement" | "segments"))?;
         let (word, segments) = match sdtp.placement {
             Placement::By(word, segments) => (word, segments),
             Placement::Given { .. } => (PlacementWord::Given, 0),
         };
-        let file =
-            File::deserialize(toml::Deserializer::from(table)).map_err(|error| problem(&error, &[]))?;
+        let (file, span) = keys_of::<File>(table)?;
         let listen = file.listen.unwrap_or_else(|| Located { span: 0..0, value: LISTEN.to_owned() });
         let insecure = file.insecure_listen.is_some_and(|insecure| insecure.value);
         let socket = file.socket.ok_or_else(|| missing_key(span.clone(), "socket"))?;

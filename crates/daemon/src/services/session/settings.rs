@@ -6,18 +6,16 @@ use std::path::PathBuf;
 use handfast_assist::iosl::end::Config;
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_document::{
-    Checked, DocumentError, Located, Problem, Size, Span, TimeSpan, integer, missing_key, positive, problem,
-    table,
+    Checked, DocumentError, Located, Problem, Size, Span, TimeSpan, integer, missing_key, positive, table,
 };
-use serde::Deserialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
 use super::TABLE;
-use super::below::Below;
+use super::below::Served;
 use super::keys::{self, Known};
 use super::targets::{TargetTable, Targets};
-use crate::process::{Level, parse, socket_address, socket_path, table_of};
+use crate::process::{Level, keys_of, parse, socket_address, socket_path, table_of};
 use crate::services::words::LogWord;
 
 integer! {
@@ -55,9 +53,9 @@ table! {
         sessions_of_one: Count,
         /// What all sessions keep together. Default: 134217728 bytes (128 MiB).
         memory: Size,
-        /// What is below sessions: "tcp" (default), or "mptcp", the kernel's Multipath TCP, or "udp", also TCP of our own in UDP,
-        /// or "sctp", also SCTP of our own in UDP.
-        below: Below,
+        /// What is below sessions, a word or a list of them: "tcp" (default), which is taken in any case, "mptcp", the kernel's
+        /// Multipath TCP, "udp", TCP of our own in UDP, "sctp", SCTP of our own in UDP.
+        below: Served,
         /// Least important messages that are logged. Default: "info".
         log: LogWord,
     }
@@ -80,7 +78,7 @@ pub(super) struct Settings {
     pub(super) targets: Targets,
     pub(super) clients: Clients,
     pub(super) config: Config,
-    pub(super) below: Below,
+    pub(super) below: Served,
     pub(super) log: Level,
 }
 
@@ -90,10 +88,7 @@ impl Settings {
     }
 
     fn read(document: Spanned<DeTable<'_>>) -> Checked<Self> {
-        let table = table_of(document, TABLE)?;
-        let span = table.span();
-        let file = Own::deserialize(toml::Deserializer::from(table));
-        let file = file.map_err(|error| problem(&error, &[]))?;
+        let (file, span) = keys_of::<Own>(table_of(document, TABLE)?)?;
         let missing = |key| missing_key(span.clone(), key);
         let required = |given: Option<Located<String>>, key| given.ok_or_else(|| missing(key));
         let targets = file.targets.as_ref().ok_or_else(|| {
@@ -137,19 +132,13 @@ impl Settings {
             };
             format!(", and those in {}{first}", file.display())
         });
-        let below = match self.below {
-            Below::Tcp => "",
-            Below::Udp => " by TCP, and by TCP in UDP",
-            Below::Sctp => " by TCP, and by SCTP in UDP",
-            Below::Mptcp => " by Multipath TCP, or by TCP where they have none",
-        };
         format!(
-            "listens for clients at {}{}, with the key in {}\ntakes {listed}{file}\n{}\
+            "listens for clients at {} {}, with the key in {}\ntakes {listed}{file}\n{}\
              keeps a session without a path for {}\n\
              takes {sessions} sessions, of one client {sessions_of_one}, which keep {pool} bytes together\n\
              is asked at {}\n",
             self.listen,
-            below,
+            self.below.in_words(),
             self.key_file.display(),
             self.targets.describe(),
             session.expiry,
@@ -202,6 +191,7 @@ fn clients(
 #[cfg(test)]
 mod tests {
     use handfast_assist::iosl::frame::Target;
+    use handfast_assist::iosl::inside::Kind;
 
     use super::*;
 
@@ -246,6 +236,40 @@ targets = [
         for line in ["listens for clients at 0.0.0.0:7443", "1 key of a client", "leads mail.example port 25"]
         {
             assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn below_sessions_there_is_one_thing_or_several() {
+        let read =
+            |below: &str| Settings::parse(&BASE.replace("listen", &format!("below = {below}\nlisten")), "x");
+        let default = Settings::parse(BASE, "x").unwrap().below;
+        assert_eq!((default.names(), default.inside()), (vec!["tcp"], vec![]));
+        for (below, names, inside) in [
+            ("\"tcp\"", &["tcp"][..], &[][..]),
+            ("\"udp\"", &["tcp", "udp"], &[Kind::Tcp]),
+            ("[\"sctp\", \"udp\"]", &["tcp", "udp", "sctp"], &[Kind::Tcp, Kind::Sctp]),
+            ("[\"tcp\", \"sctp\"]", &["tcp", "sctp"], &[Kind::Sctp]),
+            ("[\"mptcp\", \"tcp\", \"udp\"]", &["mptcp", "udp"], &[Kind::Tcp]),
+        ] {
+            let settings = read(below).unwrap();
+            assert_eq!(
+                (&settings.below.names()[..], &settings.below.inside()[..]),
+                (names, inside),
+                "{below}"
+            );
+        }
+        let both = read("[\"udp\", \"sctp\"]").unwrap().describe();
+        assert!(both.contains("0.0.0.0:7443 by TCP, by TCP in UDP, by SCTP in UDP, with"), "{both}");
+        for (below, says) in [
+            ("\"upd\"", "did you mean"),
+            ("[\"udp\", \"stcp\"]", "did you mean"),
+            ("[]", "a word, or a list of them"),
+            ("[\"udp\", \"udp\"]", "\"udp\" is there twice"),
+            ("7", "a word, or a list of them"),
+        ] {
+            let error = read(below).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("below"), "{below}: {error}");
         }
     }
 

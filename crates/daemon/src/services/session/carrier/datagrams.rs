@@ -4,8 +4,8 @@ use bytes::Bytes;
 use handfast_assist::iosl::end::PathId;
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::inside::MOST_BESIDE;
 use handfast_assist::iosl::session::{Read, Session, Unsent};
-use handfast_assist::iosl::udp::MOST_BESIDE;
 use handfast_io::Clock;
 
 use super::Carrier;

@@ -11,9 +11,8 @@ mod paths;
 mod plug;
 mod programs;
 mod routes;
-mod sctp;
+mod sockets;
 mod status;
-mod udp;
 mod windows;
 mod wire;
 
@@ -24,6 +23,7 @@ use std::net::SocketAddr;
 use handfast_assist::iosl::end::{Action, Config, End, Identity, PathId};
 use handfast_assist::iosl::frame::{Reason, Target};
 use handfast_assist::iosl::ids::{Connection, Id, Refused, Socket};
+use handfast_assist::iosl::inside::{InsideId, Kind};
 use handfast_assist::iosl::secure::{Allowed, PublicKey};
 use handfast_assist::iosl::session::{Event, Session};
 use handfast_core::{Duration, Instant};
@@ -34,7 +34,7 @@ use super::below::Below;
 use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
-use inside::{Inside, InsideId};
+use inside::Inside;
 use owners::Closed;
 pub(in crate::services::session) use owners::{LOOK_EVERY, Owners};
 use paths::Path;
@@ -110,13 +110,13 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// `seeds`: each 32 bytes of the system's generator, for what is in UDP.
+    /// `below`: what new paths are. `seed`: 32 bytes of the system's generator, for what is in UDP.
     pub(super) fn new(
         identity: Identity,
         mut config: Config,
         below: Below,
         outlives: Outlives,
-        seeds: [[u8; 32]; 2],
+        seed: [u8; 32],
     ) -> Self {
         config.session.keeps = matches!(outlives, Outlives::Yes(_));
         Self {
@@ -133,7 +133,7 @@ impl Carrier {
             news: VecDeque::new(),
             early: Early::default(),
             below,
-            udp: Inside::new(below, seeds),
+            udp: Inside::new(seed),
             by_stream: BTreeMap::new(),
             windows: Windows::default(),
             is_suspended: false,
@@ -378,9 +378,14 @@ impl Carrier {
         }
     }
 
-    /// Takes connections in UDP at an address.
-    pub(super) fn listen(&mut self, io: &mut EventLoop, address: SocketAddr) -> std::io::Result<()> {
-        self.udp.listen(io, address)
+    /// Takes connections in UDP at an address, of these kinds.
+    pub(super) fn listen(
+        &mut self,
+        io: &mut EventLoop,
+        address: SocketAddr,
+        kinds: &[Kind],
+    ) -> std::io::Result<()> {
+        self.udp.listen(io, address, kinds)
     }
 
     /// Takes a connection of TCP of another end.

@@ -107,11 +107,11 @@ impl Carrier {
 
     /// With whether its SYN carries what is written first.
     fn connect(&mut self, io: &mut EventLoop, peer: SocketAddr) -> (io::Result<Wire>, bool) {
-        match self.below {
-            Below::Tcp => {}
-            Below::Mptcp => return (connect_mptcp(peer).map(Wire::Kernel), false),
-            Below::Udp => return (self.udp.connect_tcp(io, peer).map(Wire::Inside), true),
-            Below::Sctp => return (self.udp.connect_sctp(io, peer).map(Wire::Inside), true),
+        if let Some(kind) = self.below.inside() {
+            return (self.udp.connect(io, kind, peer).map(Wire::Inside), true);
+        }
+        if self.below == Below::Mptcp {
+            return (connect_mptcp(peer).map(Wire::Kernel), false);
         }
         let fast = self.early.may_try(Clock::SYSTEM.now()).then(|| connect_fast(peer));
         // Where the kernel does not do that, or in any case, it is known better by the plain way.

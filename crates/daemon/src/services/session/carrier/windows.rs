@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use handfast_assist::iosl::end::PathId;
 use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::inside::Window;
 
 use super::Carrier;
-use super::inside::Window;
 use super::paths::Path;
 use super::wire::Wire;
 

@@ -3,12 +3,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 
+use handfast_assist::iosl::inside::InsideId;
 use handfast_core::Duration;
 use handfast_io::net::TcpStream;
 use handfast_io::{Liveliness, mptcp_subflows};
 
 use super::Below;
-use super::inside::{Inside, InsideId};
+use super::inside::Inside;
 
 /// A path that is silently dead is noticed after 10 s; one whose link is back sends again within a second.
 pub(super) const LIVELINESS: Liveliness = Liveliness {
@@ -93,8 +94,7 @@ impl Wire {
         match self {
             Self::Kernel(stream) if mptcp_subflows(stream).is_some() => Below::Mptcp,
             Self::Kernel(_) => Below::Tcp,
-            Self::Inside(InsideId::Tcp(_)) => Below::Udp,
-            Self::Inside(InsideId::Sctp(_)) => Below::Sctp,
+            Self::Inside(id) => Below::of(id.kind()),
         }
     }
 }

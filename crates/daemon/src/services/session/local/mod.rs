@@ -190,7 +190,7 @@ impl Local {
         let routes = LinkChanges::with_routes().map_err(system)?;
         let routes_id = io.add_descriptor(&routes).map_err(system)?;
         Ok(Self {
-            carrier: Carrier::new(identity, config, below, outlives, [keys::random()?, keys::random()?]),
+            carrier: Carrier::new(identity, config, below, outlives, keys::random()?),
             peers,
             fronts: None,
             associations: Associations::new(),

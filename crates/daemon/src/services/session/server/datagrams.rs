@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use handfast_assist::iosl::frame::Reason;
 use handfast_assist::iosl::ids::Socket;
+use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 use tracing::{info, warn};
@@ -26,13 +27,8 @@ impl Server {
         from: SocketAddr,
     ) -> io::Result<()> {
         let Some((target, Some(client))) = self.carrier.target(socket) else { return Ok(()) };
-        let left = self.ports.of_client(client).find(|left| !self.carrier.is_connected(*left));
-        if !self.ports.has_room(client)
-            && let Some(left) = left
-        {
-            // A client that was started anew has not said that it is done with those of before.
-            self.ports.close(left);
-            self.carrier.end_datagrams(left);
+        if !self.ports.has_room(client) {
+            self.end_left_by(client);
         }
         if !self.ports.has_room(client) {
             warn!(%target, %from, "no session of datagrams: there are too many, or of this client");
@@ -47,6 +43,15 @@ impl Server {
         // What has come meanwhile.
         self.send_datagrams(socket);
         Ok(())
+    }
+
+    /// A client that was started anew has not said that it is done with sessions of before: one of them ends.
+    fn end_left_by(&mut self, client: PublicKey) {
+        let left = self.ports.of_client(client).find(|left| !self.carrier.is_connected(*left));
+        if let Some(left) = left {
+            self.ports.close(left);
+            self.carrier.end_datagrams(left);
+        }
     }
 
     /// Datagrams of a client go to its target. One that has none yet keeps them.

@@ -46,13 +46,13 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
-/// What a listener's name in the store begins with; what is below sessions follows.
+/// What a listener's name in the store begins with; whether it is of TCP or of Multipath TCP follows.
 const LISTENER: &str = "listener-";
 
 /// The listener of the process before, where that listened at the same address: who has connected meanwhile waits there. Any other one
 /// ends: as long as somebody keeps it, nobody else can listen at its address.
 fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListener> {
-    let (at, name) = (settings.listen, format!("{LISTENER}{}", settings.below.name()));
+    let (at, name) = (settings.listen, format!("{LISTENER}{}", settings.below.listener().name()));
     let is_right = |kept: &std::net::TcpListener| {
         kept.local_addr().is_ok_and(|own| own == at || at.port() == 0 && own.ip() == at.ip())
     };
@@ -70,10 +70,8 @@ fn listener(carrier: &mut Carrier, settings: &Settings) -> io::Result<TcpListene
         kept.set_nonblocking(true)?;
         return Ok(TcpListener::from_std(kept));
     }
-    let made = match settings.below {
-        Below::Tcp | Below::Udp | Below::Sctp => TcpListener::bind(at),
-        Below::Mptcp => listen_mptcp(at),
-    }?;
+    let made =
+        if settings.below.listener() == Below::Mptcp { listen_mptcp(at) } else { TcpListener::bind(at) }?;
     if let Some(store) = carrier.store() {
         store.keep(&name, &made)?;
     }
@@ -113,8 +111,8 @@ impl Server {
         let (listed, now_allowed) = (allowed.keys.clone(), allowed.clone());
         let (outlives, left) = Keeping::of_process(settings.config.sessions)?;
         let identity = Identity { keys, allowed, seed: keys::random()? };
-        let (config, below) = (settings.config, settings.below);
-        let mut carrier = Carrier::new(identity, config, below, outlives, [keys::random()?, keys::random()?]);
+        let below = settings.below.listener();
+        let mut carrier = Carrier::new(identity, settings.config, below, outlives, keys::random()?);
         // A session has its target's connection, and two paths while it migrates.
         let wanted = 3 * settings.config.sessions as u64 + descriptors::OWN;
         let files = descriptors::raise(wanted);
@@ -135,8 +133,9 @@ impl Server {
             let questions = Questions::listen(&settings.socket, io)
                 .context(|| format!("socket {}", settings.socket.display()))?;
             let listen = listener.local_addr().context(|| "the listening socket".to_owned())?;
-            if matches!(settings.below, Below::Udp | Below::Sctp) {
-                carrier.listen(io, listen).context(|| format!("listen at {listen} of UDP"))?;
+            let inside = settings.below.inside();
+            if !inside.is_empty() {
+                carrier.listen(io, listen, &inside).context(|| format!("listen at {listen} of UDP"))?;
             }
             if let Some(why) = carrier.why_not_kept() {
                 info!(why, "sessions end with this process");
@@ -315,7 +314,7 @@ impl Running for Server {
             warn!("all but clients and targets stays as it is until the daemon is started again");
         }
         (new.listen, new.key_file, new.socket) = (*listen, key_file.clone(), socket.clone());
-        (new.config, new.below, new.log) = (*config, *below, *log);
+        (new.config, new.below, new.log) = (*config, below.clone(), *log);
         log_changes(&self.settings.plan(), &new.plan());
         self.listed.clone_from(&allowed.keys);
         self.carrier.set_allowed(allowed);
@@ -332,6 +331,7 @@ impl Running for Server {
             "ok": true,
             "mode": "act",
             "plan": self.settings.plan().lines().collect::<Vec<_>>(),
+            "below": self.settings.below.names(),
             "public_key": name_of(&self.carrier.end().public_key()),
             "sessions": sessions,
             "paths": paths,

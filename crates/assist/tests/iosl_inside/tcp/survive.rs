@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use handfast_assist::iosl::udp::{Config, Streams};
+use handfast_assist::iosl::inside::{Config, Connections, Kind, Leaving};
 use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::in_udp::InUdp;
 
@@ -12,9 +12,10 @@ pub(crate) fn survive_input(input: &[u8]) {
     let from: [SocketAddr; 2] = [([192, 0, 2, 1], 9).into(), ([192, 0, 2, 2], 9).into()];
     let config = Config { most: 4, shaking: 3, trusting: 1, ..Config::default() };
     let (mut server, mut client) =
-        (Streams::new(config.clone(), true, [3; 32]), Streams::new(config, false, [4; 32]));
+        (Connections::new(config.clone(), [3; 32]), Connections::new(config, [4; 32]));
+    server.listen(Kind::Tcp);
     let mut now = Instant::from_millis(1);
-    client.connect(now, from[0]);
+    let id = client.connect(now, Kind::Tcp, from[0], &[from[1].ip()]).unwrap();
     let (mut rest, mut turn, mut received, mut sent) = (input, 0, [0; 2], [0; 2]);
     while let Some((&len, behind)) = rest.split_first() {
         let (datagram, behind) = behind.split_at(usize::from(len).min(behind.len()));
@@ -26,17 +27,17 @@ pub(crate) fn survive_input(input: &[u8]) {
             assert_eq!(again, datagram, "every datagram has one form");
             received[turn] += datagram.len();
         }
-        server.on_datagram(now, from[turn], &datagram);
-        client.on_datagram(now, from[turn], &datagram);
+        server.on_datagram(now, from[turn], None, &datagram);
+        client.on_answer(now, id, from[1].ip(), &datagram);
         while server.accept().is_some() {}
         for streams in [&mut server, &mut client] {
             while let Some(id) = streams.poll_touched() {
-                streams.read(id, 1 << 16);
+                streams.read(now, id, 1 << 16);
             }
             assert!(streams.len() <= 4);
         }
         let mut out = Vec::new();
-        while let Some((_, to)) = server.poll_transmit(now, &mut out, |_| true) {
+        while let Some(Leaving { to, .. }) = server.poll_transmit(now, &mut out, |_| true) {
             sent[from.iter().position(|from| *from == to).unwrap()] += out.len();
             out.clear();
         }

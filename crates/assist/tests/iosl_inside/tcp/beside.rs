@@ -1,17 +1,18 @@
 //! What goes beside a connection.
 
 use bytes::Bytes;
-use handfast_assist::iosl::udp::{Config, MOST_BESIDE, StreamId};
+use handfast_assist::iosl::inside::{InsideId, MOST_BESIDE};
 use handfast_wire::tcp::in_udp::{BESIDE_DATAGRAM, InUdp};
 
-use crate::world::{Faults, World, client_address, octets, server_address};
+use crate::tcp::open;
+use crate::world::{Faults, World, octets, own};
 
 /// A connection that has carried something both ways.
-fn opened() -> (World, StreamId, StreamId) {
-    let mut world = World::new(&Config::default(), Faults::default(), 1);
-    let client = world.open(b"first");
+fn opened() -> (World, InsideId, InsideId) {
+    let mut world = World::new(Faults::default(), 1);
+    let client = open(&mut world, b"first");
     let server = world.accepted();
-    assert!(world.until(|world| world.server.read(server, 100).is_some()));
+    assert!(world.until(|world| world.server.read(world.now, server, 100).is_some()));
     while world.step() && world.client.deadline().is_none_or(|at| at.since(world.now).as_millis() < 1_000) {}
     (world, client, server)
 }
@@ -36,13 +37,13 @@ fn it_comes_with_its_connection_and_from_its_address_alone() {
     world.client.send_beside(client, &sealed);
     world.client.send_beside(client, &octets(MOST_BESIDE + 1));
     let [datagram] = &leaving(&mut world)[..] else { panic!("one leaves, and what is too long does not") };
-    let stranger = ([192, 0, 2, 99], 4_000).into();
-    assert_eq!(world.server.on_datagram(world.now, stranger, datagram), None);
+    let (home, stranger) = ((own(1), 4_000).into(), (own(99), 4_000).into());
+    assert_eq!(world.server.on_datagram(world.now, stranger, None, datagram), None);
     let mut other = datagram.to_vec();
     other[5] ^= 1;
-    assert_eq!(world.server.on_datagram(world.now, client_address(), &Bytes::from(other)), None);
+    assert_eq!(world.server.on_datagram(world.now, home, None, &Bytes::from(other)), None);
     assert_eq!(world.server.receive_beside(), None);
-    assert_eq!(world.server.on_datagram(world.now, client_address(), datagram), Some(server));
+    assert_eq!(world.server.on_datagram(world.now, home, None, datagram), Some(server));
     assert_eq!(world.server.receive_beside(), Some((server, Bytes::from(sealed))));
     let mut out = Vec::new();
     assert_eq!(world.server.poll_transmit(world.now, &mut out, |_| true), None, "nobody is answered");
@@ -50,8 +51,8 @@ fn it_comes_with_its_connection_and_from_its_address_alone() {
 
 #[test]
 fn nothing_goes_beside_what_is_not_open() {
-    let mut world = World::new(&Config::default(), Faults::default(), 1);
-    let client = world.open(b"first");
+    let mut world = World::new(Faults::default(), 1);
+    let client = open(&mut world, b"first");
     assert!(!world.client.may_send_beside(world.now, client));
     let server = world.accepted();
     assert!(world.until(|world| world.client.may_send_beside(world.now, client)));
@@ -85,7 +86,7 @@ fn more_than_the_window_goes_on_the_connection() {
     assert_eq!(world.client.write(client, &all), all.len());
     let mut came = Vec::new();
     assert!(world.until(|world| {
-        while let Some(read) = world.server.read(server, 7_000) {
+        while let Some(read) = world.server.read(world.now, server, 7_000) {
             came.extend_from_slice(&read);
         }
         let is_sent = came.len() == all.len();
@@ -93,7 +94,6 @@ fn more_than_the_window_goes_on_the_connection() {
         is_sent
     }));
     assert!(world.until(|world| world.client.may_send_beside(world.now, client)));
-    let _ = server_address();
 }
 
 #[test]

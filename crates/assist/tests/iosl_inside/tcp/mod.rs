@@ -1,12 +1,21 @@
-//! TCP in UDP below sessions: two sockets, and a network that loses, doubles and delays.
+//! TCP in UDP.
 
 mod beside;
 mod flood;
 mod survive;
 mod transfer;
-mod world;
 
+use handfast_assist::iosl::inside::{InsideId, Kind};
 use proptest::prelude::*;
+
+use crate::world::{World, own};
+
+/// A new connection, whose SYN takes this along.
+fn open(world: &mut World, first: &[u8]) -> InsideId {
+    let id = world.open(Kind::Tcp, &[own(1)]);
+    assert_eq!(world.client.write(id, first), first.len());
+    id
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]

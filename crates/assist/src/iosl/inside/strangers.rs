@@ -10,10 +10,7 @@ use handfast_wire::sctp::{Chunk, Packet, Parameter, UDP_PORT};
 
 use super::Config;
 use crate::iosl::secure::Entropy;
-use crate::iosl::validation::{self, Challenge, Validation};
-
-/// RFC 9000 §8.1: "three times as many bytes as the number of bytes they have received".
-const FACTOR: usize = 3;
+use crate::iosl::validation::{self, Challenge, FACTOR, Validation};
 
 /// So long a key makes cookies (RFC 9260 §5.1.3: it "SHOULD be changed reasonably frequently").
 const KEY_LIFE: Duration = Duration::from_secs(600);
@@ -89,7 +86,9 @@ impl Strangers {
             Answer::Reply(reply) => {
                 let answer = self.reply(now, from, reply);
                 // Nobody makes this end send more than three times what he has sent himself.
-                answer.filter(|answer| answer.len() <= FACTOR * len).map_or(Becomes::Nothing, Becomes::Reply)
+                answer
+                    .filter(|answer| answer.len() as u64 <= FACTOR * len as u64)
+                    .map_or(Becomes::Nothing, Becomes::Reply)
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
-use handfast_assist::iosl::sctp::{AssociationId, Associations, Config, DATAGRAM, Leaving, Stands};
+use handfast_assist::iosl::inside::{Config, Connections, DATAGRAM, InsideId, Kind, Leaving, Stands};
 use handfast_core::{Duration, Instant};
 
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
@@ -16,6 +16,20 @@ pub(crate) fn own(number: u8) -> IpAddr {
 
 pub(crate) fn server_address() -> SocketAddr {
     ([198, 51, 100, 1], 7_443).into()
+}
+
+/// An end that others may connect to, by both kinds.
+pub(crate) fn server(seed: u8) -> Connections {
+    listening(Config::default(), &[Kind::Tcp, Kind::Sctp], seed)
+}
+
+/// The same, by these kinds.
+pub(crate) fn listening(config: Config, kinds: &[Kind], seed: u8) -> Connections {
+    let mut end = Connections::new(config, [seed; 32]);
+    for kind in kinds {
+        end.listen(*kind);
+    }
+    end
 }
 
 /// What of each ten thousand datagrams is lost, doubled, or comes late.
@@ -36,9 +50,9 @@ pub(crate) struct Sent {
 
 pub(crate) struct World {
     pub(crate) now: Instant,
-    pub(crate) client: Associations,
-    pub(crate) server: Associations,
-    ports: BTreeMap<AssociationId, u16>,
+    pub(crate) client: Connections,
+    pub(crate) server: Connections,
+    ports: BTreeMap<InsideId, u16>,
     under_way: BTreeMap<(Instant, u64), Sent>,
     faults: Faults,
     dice: u64,
@@ -55,8 +69,8 @@ impl World {
     pub(crate) fn new(faults: Faults, seed: u64) -> Self {
         Self {
             now: Instant::from_millis(5_000),
-            client: Associations::new(Config::default(), false, [1; 32]),
-            server: Associations::new(Config::default(), true, [2; 32]),
+            client: Connections::new(Config::default(), [1; 32]),
+            server: server(2),
             ports: BTreeMap::new(),
             under_way: BTreeMap::new(),
             faults,
@@ -163,26 +177,27 @@ impl World {
     }
 
     /// A new one, by these addresses of the client.
-    pub(crate) fn open(&mut self, local: &[IpAddr]) -> AssociationId {
-        let id = self.client.connect(self.now, server_address(), local).unwrap();
+    pub(crate) fn open(&mut self, kind: Kind, local: &[IpAddr]) -> InsideId {
+        let id = self.client.connect(self.now, kind, server_address(), local).unwrap();
         self.ports.insert(id, FIRST_PORT + self.ports.len() as u16);
         id
     }
 
-    pub(crate) fn accepted(&mut self) -> AssociationId {
+    pub(crate) fn accepted(&mut self) -> InsideId {
         let mut found = None;
         assert!(self.until(|world| {
             found = world.server.accept();
             found.is_some()
         }));
-        let (id, _) = found.unwrap();
+        let (id, from) = found.unwrap();
         assert_eq!(self.server.stands(id), Stands::Open);
+        assert!(self.ports.values().any(|port| port + self.shift == from.port()), "{from}");
         id
     }
 
     /// One that both ends have.
-    pub(crate) fn opened(&mut self, local: &[IpAddr]) -> [AssociationId; 2] {
-        let client = self.open(local);
+    pub(crate) fn opened(&mut self, kind: Kind, local: &[IpAddr]) -> [InsideId; 2] {
+        let client = self.open(kind, local);
         let server = self.accepted();
         assert!(self.until(|world| world.client.stands(client) == Stands::Open));
         [client, server]
@@ -198,18 +213,32 @@ pub(crate) struct Way<'a> {
     pub(crate) all: &'a [u8],
     pub(crate) sent: usize,
     pub(crate) came: Vec<u8>,
+    has_finished: bool,
 }
 
 impl<'a> Way<'a> {
-    pub(crate) fn new(all: &'a [u8]) -> Self {
-        Self { all, sent: 0, came: Vec::new() }
+    /// Of one whose first octets are written.
+    pub(crate) fn begun(all: &'a [u8], sent: usize) -> Self {
+        Self { sent, ..Self::new(all) }
     }
 
-    pub(crate) fn write(&mut self, (end, id): (&mut Associations, AssociationId)) {
+    pub(crate) fn new(all: &'a [u8]) -> Self {
+        Self { all, sent: 0, came: Vec::new(), has_finished: false }
+    }
+
+    pub(crate) fn write(&mut self, (end, id): (&mut Connections, InsideId)) {
         self.sent += end.write(id, &self.all[self.sent..]);
     }
 
-    pub(crate) fn read(&mut self, now: Instant, (end, id): (&mut Associations, AssociationId)) {
+    /// The same, and says when that was all.
+    pub(crate) fn finish(&mut self, now: Instant, (end, id): (&mut Connections, InsideId)) {
+        self.write((end, id));
+        if self.sent == self.all.len() && !std::mem::replace(&mut self.has_finished, true) {
+            end.finish(now, id);
+        }
+    }
+
+    pub(crate) fn read(&mut self, now: Instant, (end, id): (&mut Connections, InsideId)) {
         while let Some(read) = end.read(now, id, 7_000) {
             self.came.extend_from_slice(&read);
         }

@@ -13,7 +13,7 @@ use handfast_core::{Duration, Instant};
 use handfast_tcp::Snapshot;
 use handfast_wire::tcp::in_udp::{BESIDE_DATAGRAM, Number, OWN_HEADER_LEN, emit_beside};
 
-use super::{Stands, StreamId, Streams};
+use super::{Connections, InsideId, Leaving, One, Stands};
 
 /// Octets that go beside a connection at once, at most.
 pub const MOST_BESIDE: usize = BESIDE_DATAGRAM - OWN_HEADER_LEN;
@@ -27,8 +27,8 @@ const UNKNOWN_TRIP: Duration = Duration::from_secs(1);
 /// What waits for sockets, and for the driver.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    to_send: VecDeque<(StreamId, Vec<u8>)>,
-    came: VecDeque<(StreamId, Bytes)>,
+    to_send: VecDeque<(InsideId, Vec<u8>)>,
+    came: VecDeque<(InsideId, Bytes)>,
 }
 
 /// What has gone beside a connection of late.
@@ -68,35 +68,29 @@ impl Beside {
     }
 }
 
-impl Streams {
-    /// Whether a datagram may go beside a connection now. If not it may go on it.
-    pub fn may_send_beside(&mut self, now: Instant, id: StreamId) -> bool {
-        // An address that has shown nothing has its three times for the handshake (RFC 9000 §8.1).
+impl Connections {
+    /// Whether a datagram may go beside a connection now. If not it may go on it. Beside an association none does: it has no form for
+    /// that.
+    pub fn may_send_beside(&mut self, now: Instant, id: InsideId) -> bool {
         let is_there = self.stands(id) == Stands::Open;
-        let Some(stream) = self.all.get_mut(&id).filter(|stream| is_there && stream.is_valid) else {
-            return false;
-        };
+        let stream = self.all.get_mut(&id).and_then(One::stream_mut);
+        // An address that has shown nothing has its three times for the handshake (RFC 9000 §8.1).
+        let Some(stream) = stream.filter(|stream| is_there && stream.is_valid) else { return false };
         let (path, left) = (stream.endpoint.snapshot(now), stream.endpoint.unsent());
         stream.beside.may_send(now, &path, left)
     }
 
     /// Sends one, of [`MOST_BESIDE`] octets at most. It may get lost, here too: where its socket has no room.
-    pub fn send_beside(&mut self, id: StreamId, sealed: &[u8]) {
-        let Some(stream) = self.all.get_mut(&id).filter(|_| sealed.len() <= MOST_BESIDE) else { return };
+    pub fn send_beside(&mut self, id: InsideId, sealed: &[u8]) {
+        let stream = self.all.get_mut(&id).and_then(One::stream_mut);
+        let Some(stream) = stream.filter(|_| sealed.len() <= MOST_BESIDE) else { return };
         stream.beside.on_sent((OWN_HEADER_LEN + sealed.len()) as u64);
-        self.beside.to_send.push_back((id, sealed.to_vec()));
+        self.tcp.beside.to_send.push_back((id, sealed.to_vec()));
     }
 
     /// What has come beside a connection.
-    pub fn receive_beside(&mut self) -> Option<(StreamId, Bytes)> {
-        self.beside.came.pop_front()
-    }
-
-    /// A connection carries datagrams, which are not to wait behind many others.
-    pub fn keep_short(&mut self, id: StreamId) {
-        if let Some(stream) = self.all.get_mut(&id) {
-            stream.is_short = true;
-        }
+    pub fn receive_beside(&mut self) -> Option<(InsideId, Bytes)> {
+        self.tcp.beside.came.pop_front()
     }
 
     /// Something beside a connection: one of nobody's is dropped. Whether it is that connection's whoever has the keys knows.
@@ -105,13 +99,13 @@ impl Streams {
         now: Instant,
         key: (SocketAddr, Number),
         sealed: Bytes,
-    ) -> Option<StreamId> {
-        let id = *self.by_peer.get(&key)?;
-        if self.all.get(&id).is_some_and(|stream| !stream.is_valid) {
-            self.validation.on_received(now, key.0, (OWN_HEADER_LEN + sealed.len()) as u64);
+    ) -> Option<InsideId> {
+        let id = self.tcp.find(key)?;
+        if self.stream(id).is_some_and(|stream| !stream.is_valid) {
+            self.tcp.validation.on_received(now, key.0, (OWN_HEADER_LEN + sealed.len()) as u64);
         }
-        if self.beside.came.len() < MOST_CAME {
-            self.beside.came.push_back((id, sealed));
+        if self.tcp.beside.came.len() < MOST_CAME {
+            self.tcp.beside.came.push_back((id, sealed));
         }
         Some(id)
     }
@@ -120,12 +114,13 @@ impl Streams {
     pub(super) fn next_beside(
         &mut self,
         out: &mut Vec<u8>,
-        has_room: impl Fn(StreamId) -> bool,
-    ) -> Option<(StreamId, SocketAddr)> {
-        while let Some((id, sealed)) = self.beside.to_send.pop_front() {
-            if let Some(stream) = self.all.get(&id).filter(|_| has_room(id)) {
+        has_room: impl Fn(InsideId) -> bool,
+    ) -> Option<Leaving> {
+        while let Some((id, sealed)) = self.tcp.beside.to_send.pop_front() {
+            let one = self.all.get(&id).filter(|_| has_room(id));
+            if let Some((one, stream)) = one.and_then(|one| Some((one, one.stream()?))) {
                 emit_beside(stream.number, &sealed, out);
-                return Some((id, stream.peer));
+                return Some(Leaving { of: Some(id), from: stream.local, to: one.peer });
             }
         }
         None

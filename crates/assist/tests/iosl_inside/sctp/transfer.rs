@@ -1,17 +1,16 @@
 //! Octets between two ends.
 
-use handfast_assist::iosl::sctp::{Associations, Config, Stands};
-use handfast_sctp::Failure;
+use handfast_assist::iosl::inside::{Failure, Kind, Stands, Window};
 use proptest::prelude::*;
 
-use crate::world::{DELAY, Faults, Way, World, octets, own};
+use crate::world::{DELAY, Faults, Way, World, octets, own, server};
 
 /// Sends so much both ways at once, and finishes: how many milliseconds it took.
 fn transfer(faults: Faults, seed: u64, len: usize) -> u64 {
     let mut world = World::new(faults, seed);
     let (there, back) = (octets(len), octets(len / 2 + 1));
     let begin = world.now;
-    let [client, server] = world.opened(&[own(1)]);
+    let [client, server] = world.opened(Kind::Sctp, &[own(1)]);
     let (mut up, mut down) = (Way::new(&there), Way::new(&back));
     let done = world.until(|world| {
         up.write((&mut world.client, client));
@@ -37,7 +36,7 @@ fn transfer(faults: Faults, seed: u64, len: usize) -> u64 {
 fn the_first_octets_come_with_the_cookie() {
     let mut world = World::new(Faults::default(), 1);
     let begin = world.now;
-    let client = world.open(&[own(1)]);
+    let client = world.open(Kind::Sctp, &[own(1)]);
     world.client.write(client, b"who is there");
     let server = world.accepted();
     assert_eq!(world.now, begin + DELAY * 3, "INIT, INIT ACK, COOKIE ECHO");
@@ -60,7 +59,7 @@ fn a_clean_path_without_a_bound_is_used_ever_faster() {
 #[test]
 fn what_waits_unsent_is_bounded() {
     let mut world = World::new(Faults::default(), 1);
-    let client = world.open(&[own(1)]);
+    let client = world.open(Kind::Sctp, &[own(1)]);
     assert_eq!(world.client.write(client, &octets(1 << 20)), 128 << 10);
     assert_eq!(world.client.write(client, b"more"), 0);
 }
@@ -68,35 +67,29 @@ fn what_waits_unsent_is_bounded() {
 #[test]
 fn an_end_that_goes_aborts_its_association() {
     let mut world = World::new(Faults::default(), 1);
-    let [client, server] = world.opened(&[own(1)]);
+    let [client, server] = world.opened(Kind::Sctp, &[own(1)]);
     world.server.release(world.now, server);
-    let aborted = |stands| matches!(stands, Stands::Over(Some(Failure::Aborted { .. })));
-    assert!(world.until(|world| aborted(world.client.stands(client))));
+    assert!(world.until(|world| world.client.stands(client) == Stands::Over(Some(Failure::Reset))));
     assert!(world.server.is_empty());
 }
 
 #[test]
 fn a_peer_that_has_forgotten_an_association_says_so() {
     let mut world = World::new(Faults::default(), 1);
-    let [client, _] = world.opened(&[own(1)]);
-    world.server = Associations::new(Config::default(), true, [9; 32]);
+    let [client, _] = world.opened(Kind::Sctp, &[own(1)]);
+    world.server = server(9);
     world.client.write(client, b"are you there");
-    assert!(
-        world.until(|world| matches!(
-            world.client.stands(client),
-            Stands::Over(Some(Failure::Aborted { .. }))
-        ))
-    );
+    assert!(world.until(|world| world.client.stands(client) == Stands::Over(Some(Failure::Reset))));
 }
 
 #[test]
 fn a_peer_that_says_nothing_any_more_is_given_up_after_ten_seconds() {
     let mut world = World::new(Faults::default(), 1);
-    let [client, _] = world.opened(&[own(1)]);
+    let [client, _] = world.opened(Kind::Sctp, &[own(1)]);
     world.gone.insert(own(1));
     world.client.write(client, b"are you there");
     let begin = world.now;
-    assert!(world.until(|world| world.client.stands(client) == Stands::Over(Some(Failure::Unreachable))));
+    assert!(world.until(|world| world.client.stands(client) == Stands::Over(Some(Failure::GivenUp))));
     let took = world.now.since(begin).as_millis();
     assert!((7_000..12_000).contains(&took), "{took} ms");
 }
@@ -121,7 +114,7 @@ fn after_a_change(is_restored: bool) -> Vec<usize> {
     let mut world = World::new(Faults::default(), 1);
     let all = octets(6_000_000);
     let mut up = Way::new(&all);
-    let [first, server] = world.opened(&[own(1)]);
+    let [first, server] = world.opened(Kind::Sctp, &[own(1)]);
     assert!(world.until(|world| {
         up.write((&mut world.client, first));
         up.read(world.now, (&mut world.server, server));
@@ -130,12 +123,12 @@ fn after_a_change(is_restored: bool) -> Vec<usize> {
     // A link that is gone makes timeouts, which say nothing of what it carries.
     world.gone.insert(own(1));
     world.pass(DELAY * 100);
-    let window = world.client.window(first).unwrap();
-    assert!(window.cwnd > 100_000, "{window:?}");
+    let window = world.client.window(world.now, first);
+    assert!(matches!(window, Some(Window::Sctp(window)) if window.cwnd > 100_000), "{window:?}");
     world.client.release(world.now, first);
-    let second = world.open(&[own(2)]);
+    let second = world.open(Kind::Sctp, &[own(2)]);
     if is_restored {
-        world.client.take_over(world.now, second, window);
+        assert!(world.client.take_over(world.now, second, window.unwrap()));
     }
     let server = world.accepted();
     assert!(world.until(|world| world.client.stands(second) == Stands::Open));

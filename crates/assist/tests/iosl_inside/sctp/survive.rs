@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{BufMut, Bytes};
-use handfast_assist::iosl::sctp::{AssociationId, Associations, Config, DATAGRAM};
+use handfast_assist::iosl::inside::{Config, Connections, DATAGRAM, InsideId, Kind};
 use handfast_core::{Duration, Instant};
 use handfast_sctp::Association;
 use handfast_wire::sctp::{HEADER_LEN, UDP_PORT};
@@ -13,9 +13,9 @@ const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
 struct Ends {
     now: Instant,
-    server: Associations,
-    client: Associations,
-    id: AssociationId,
+    server: Connections,
+    client: Connections,
+    id: InsideId,
     /// Octets to and from somebody whose address nobody has seen to be real.
     stranger: [usize; 2],
 }
@@ -23,10 +23,11 @@ struct Ends {
 impl Ends {
     fn new() -> Self {
         let config = Config { most: 4, ..Config::default() };
-        let server = Associations::new(config.clone(), true, [3; 32]);
-        let mut client = Associations::new(config, false, [4; 32]);
+        let mut server = Connections::new(config.clone(), [3; 32]);
+        server.listen(Kind::Sctp);
+        let mut client = Connections::new(config, [4; 32]);
         let now = Instant::from_millis(1);
-        let id = client.connect(now, PEER, &[OWN]).unwrap();
+        let id = client.connect(now, Kind::Sctp, PEER, &[OWN]).unwrap();
         Self { now, server, client, id, stranger: [0; 2] }
     }
 
@@ -104,7 +105,7 @@ pub(crate) fn survive_input(input: &[u8]) {
             while let Some(id) = end.poll_touched() {
                 while end.read(ends.now, id, 1 << 16).is_some() {}
                 end.write(id, b"octets");
-                let _ = (end.is_at_end(id), end.window(id), end.local(id));
+                let _ = (end.is_at_end(id), end.window(ends.now, id), end.local(id));
             }
             assert!(end.len() <= 4);
         }

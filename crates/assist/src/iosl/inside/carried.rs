@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use handfast_core::Instant;
-use handfast_sctp::{Association, Event, Failure, Message, PathState, PathStatus, State};
+use handfast_sctp::{self as association, Association, Event, Message, PathState, PathStatus, State};
+
+use super::{Failure, Stands};
 
 /// The stream of octets.
 const OCTETS: u16 = 0;
@@ -17,17 +19,6 @@ const TOLD: u16 = 1;
 /// between the two would make it a wrong one.
 const MOVED: &[u8] = &[1];
 
-/// How an association stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
-    /// Its handshake goes on.
-    Connecting,
-    /// Octets go both ways, or one way where an end has finished.
-    Open,
-    /// It is over; [`Some`]: before its time.
-    Over(Option<Failure>),
-}
-
 /// By what the peer is reached at one of its addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
@@ -38,21 +29,12 @@ pub(super) struct Reached {
 
 pub(super) struct Carried {
     pub(super) association: Association,
-    /// The address that opened it, or to which it was opened, as the socket writes it.
-    pub(super) peer: SocketAddr,
     /// RFC 6951 §5.1: "a remote UDP encapsulation port number per destination address".
     reached: BTreeMap<IpAddr, Reached>,
     /// From where the last packet with the right tag came.
     last_from: IpAddr,
-    /// Its entry among the deadlines.
-    pub(super) deadline: Option<Instant>,
-    pub(super) is_guest: bool,
-    /// It carries datagrams: little is to wait unsent.
-    pub(super) is_short: bool,
-    pub(super) died: Option<Failure>,
+    died: Option<association::Failure>,
     has_ended: bool,
-    /// Nobody wants it any more: it goes once it is closed.
-    pub(super) is_released: bool,
     /// What was not read of the last message.
     rest: Bytes,
     /// What the path had that carries data, as it was before timeouts.
@@ -62,24 +44,14 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    pub(super) fn new(
-        association: Association,
-        peer: SocketAddr,
-        to: Option<IpAddr>,
-        is_guest: bool,
-    ) -> Self {
+    pub(super) fn new(association: Association, peer: SocketAddr, to: Option<IpAddr>) -> Self {
         let last_from = peer.ip().to_canonical();
         Self {
             association,
-            peer,
             reached: BTreeMap::from([(last_from, Reached { at: peer, to })]),
             last_from,
-            deadline: None,
-            is_guest,
-            is_short: false,
             died: None,
             has_ended: false,
-            is_released: false,
             rest: Bytes::new(),
             window: None,
             takes_over: None,
@@ -105,21 +77,25 @@ impl Carried {
     }
 
     /// How the peer is reached at one of its addresses. One from which nothing has come has the port of the first (RFC 6951 §5.1).
-    pub(super) fn reach(&self, remote: IpAddr) -> Reached {
+    pub(super) fn reach(&self, first: SocketAddr, remote: IpAddr) -> Reached {
         self.reached.get(&remote).copied().unwrap_or_else(|| {
-            let written = match (self.peer.ip(), remote) {
+            let written = match (first.ip(), remote) {
                 (IpAddr::V6(_), IpAddr::V4(v4)) => v4.to_ipv6_mapped().into(),
                 (_, as_it_is) => as_it_is,
             };
-            Reached { at: (written, self.peer.port()).into(), to: None }
+            Reached { at: (written, first.port()).into(), to: None }
         })
     }
 
-    /// Takes what the association says.
-    pub(super) fn settle(&mut self, now: Instant) {
+    /// Takes what the association says: whether it is established now.
+    pub(super) fn settle(&mut self, now: Instant) -> bool {
+        let mut is_connected = false;
         while let Some(event) = self.association.poll_event() {
             match event {
-                Event::Connected => self.restore_if_told(now),
+                Event::Connected => {
+                    is_connected = true;
+                    self.restore_if_told(now);
+                }
                 Event::PeerClosed | Event::Closed => self.has_ended = true,
                 Event::Failed(failure) => self.died = Some(failure),
                 _ => {}
@@ -132,6 +108,7 @@ impl Carried {
             .filter(|path| path.errors == 0 && path.state.srtt.is_some())
             .map(|path| path.state)
             .or(self.window);
+        is_connected
     }
 
     pub(super) fn window(&self) -> Option<PathState> {
@@ -214,7 +191,8 @@ impl Carried {
 
     pub(super) fn stands(&self) -> Stands {
         match (self.died, self.association.state()) {
-            (Some(failure), _) => Stands::Over(Some(failure)),
+            (Some(association::Failure::Aborted { .. }), _) => Stands::Over(Some(Failure::Reset)),
+            (Some(_), _) => Stands::Over(Some(Failure::GivenUp)),
             (None, State::Closed) => Stands::Over(None),
             (None, State::CookieWait | State::CookieEchoed) => Stands::Connecting,
             (None, _) => Stands::Open,
@@ -266,16 +244,18 @@ impl Carried {
         written
     }
 
-    /// Whether it ends by itself (§9.2): the peer knows of it, or has asked for it.
-    pub(super) fn is_ending(&self) -> bool {
-        matches!(
+    /// Nobody wants it any more. It may end by itself (§9.2): the peer knows of it, or has asked for it.
+    pub(super) fn leave(&mut self) {
+        let is_ending = matches!(
             self.association.state(),
             State::ShutdownSent | State::ShutdownReceived | State::ShutdownAckSent | State::Closed
-        )
+        );
+        if !is_ending {
+            self.association.abort();
+        }
     }
 
-    /// Whether nothing of it is needed any more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.association.state() == State::Closed && self.is_released
+    pub(super) fn is_closed(&self) -> bool {
+        self.association.state() == State::Closed
     }
 }

@@ -1,10 +1,9 @@
-//! SCTP in UDP below sessions: two ends, and a network that loses, doubles and delays.
+//! SCTP in UDP.
 
 mod flood;
 mod moves;
 mod survive;
 mod transfer;
-mod world;
 
 use proptest::prelude::*;
 

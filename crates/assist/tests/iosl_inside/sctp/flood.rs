@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use handfast_assist::iosl::sctp::{Associations, Config, DATAGRAM, Stands};
+use handfast_assist::iosl::inside::{Config, Connections, DATAGRAM, InsideId, Kind, Stands};
 use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::Checksums;
 use handfast_wire::sctp::{Chunk, Init, Packet, UDP_PORT};
 
-use crate::world::{Faults, Sent, World, own, server_address};
+use crate::world::{Faults, Sent, World, own, server, server_address};
 
 fn victim(port: u16) -> SocketAddr {
     ([203, 0, 113, 5], port).into()
@@ -19,7 +19,7 @@ fn parsed(octets: &Bytes) -> Packet {
 }
 
 /// All that a server sends now, and to whom.
-fn answers(server: &mut Associations, now: Instant) -> Vec<(SocketAddr, Bytes)> {
+fn answers(server: &mut Connections, now: Instant) -> Vec<(SocketAddr, Bytes)> {
     let next = || {
         let mut out = Vec::new();
         server.poll_transmit(now, &mut out, |_| true).map(|leaving| (leaving.to, out.into()))
@@ -28,9 +28,9 @@ fn answers(server: &mut Associations, now: Instant) -> Vec<(SocketAddr, Bytes)> 
 }
 
 fn init() -> Bytes {
-    let mut client = Associations::new(Config::default(), false, [7; 32]);
+    let mut client = Connections::new(Config::default(), [7; 32]);
     let now = Instant::from_millis(5_000);
-    client.connect(now, server_address(), &[own(1)]).unwrap();
+    client.connect(now, Kind::Sctp, server_address(), &[own(1)]).unwrap();
     let mut out = Vec::new();
     client.poll_transmit(now, &mut out, |_| true).unwrap();
     out.into()
@@ -38,7 +38,7 @@ fn init() -> Bytes {
 
 #[test]
 fn nothing_is_kept_of_an_init_and_its_answer_is_no_three_times_as_long() {
-    let mut server = Associations::new(Config::default(), true, [2; 32]);
+    let mut server = server(2);
     let (init, mut now) = (init(), Instant::from_millis(5_000));
     assert_eq!(init.len(), DATAGRAM);
     for port in 1..2_000 {
@@ -57,7 +57,7 @@ fn nothing_is_kept_of_an_init_and_its_answer_is_no_three_times_as_long() {
 
 #[test]
 fn answers_that_nobody_takes_are_bounded() {
-    let mut server = Associations::new(Config::default(), true, [2; 32]);
+    let mut server = server(2);
     let (init, now) = (init(), Instant::from_millis(5_000));
     for port in 1..2_000 {
         server.on_datagram(now, victim(port), None, &init);
@@ -67,7 +67,7 @@ fn answers_that_nobody_takes_are_bounded() {
 
 #[test]
 fn a_short_init_gets_no_answer() {
-    let mut server = Associations::new(Config::default(), true, [2; 32]);
+    let mut server = server(2);
     let init = Init {
         tag: 7,
         a_rwnd: 100_000,
@@ -76,7 +76,7 @@ fn a_short_init_gets_no_answer() {
         initial_tsn: SeqNum(1),
         parameters: Vec::new(),
     };
-    let packet = Packet { src_port: 5_000, dst_port: UDP_PORT, tag: 0, chunks: vec![Chunk::Init(init)] };
+    let packet = Packet { src_port: 50_000, dst_port: UDP_PORT, tag: 0, chunks: vec![Chunk::Init(init)] };
     let now = Instant::from_millis(5_000);
     server.on_datagram(now, victim(1), None, &packet.emit().unwrap());
     assert!(answers(&mut server, now).is_empty(), "it would be five times as long");
@@ -85,7 +85,7 @@ fn a_short_init_gets_no_answer() {
 /// What comes of no association is answered with an ABORT at most, which is no longer than it.
 #[test]
 fn a_stranger_gets_no_more_than_it_sent() {
-    let mut server = Associations::new(Config::default(), true, [2; 32]);
+    let mut server = server(2);
     let now = Instant::from_millis(5_000);
     let chunks = [
         Chunk::CookieAck,
@@ -99,7 +99,7 @@ fn a_stranger_gets_no_more_than_it_sent() {
         Chunk::Unknown { kind: 0xc1, flags: 0, value: Bytes::new() },
     ];
     for chunk in chunks {
-        let packet = Packet { src_port: 5_000, dst_port: UDP_PORT, tag: 9, chunks: vec![chunk] };
+        let packet = Packet { src_port: 50_000, dst_port: UDP_PORT, tag: 9, chunks: vec![chunk] };
         let octets = packet.emit().unwrap();
         server.on_datagram(now, victim(1), None, &octets);
         let sent: usize = answers(&mut server, now).iter().map(|(_, answer)| answer.len()).sum();
@@ -109,10 +109,10 @@ fn a_stranger_gets_no_more_than_it_sent() {
 }
 
 /// The COOKIE ECHO of an association that was opened, with the world.
-fn overheard() -> (World, Sent, [handfast_assist::iosl::sctp::AssociationId; 2]) {
+fn overheard() -> (World, Sent, [InsideId; 2]) {
     let mut world = World::new(Faults::default(), 1);
     world.log = Some(Vec::new());
-    let both = world.opened(&[own(1)]);
+    let both = world.opened(Kind::Sctp, &[own(1)]);
     let is_echo = |sent: &&Sent| matches!(parsed(&sent.octets).chunks[..], [Chunk::CookieEcho(_), ..]);
     let echo = world.log.as_ref().unwrap().iter().find(is_echo).unwrap().clone();
     (world, echo, both)
@@ -121,7 +121,7 @@ fn overheard() -> (World, Sent, [handfast_assist::iosl::sctp::AssociationId; 2])
 #[test]
 fn a_cookie_holds_for_one_address_and_port() {
     let mut world = World::new(Faults::default(), 1);
-    world.open(&[own(1)]);
+    world.open(Kind::Sctp, &[own(1)]);
     world.log = Some(Vec::new());
     let is_answer = |sent: &Sent| matches!(parsed(&sent.octets).chunks[..], [Chunk::InitAck(_)]);
     assert!(world.until(|world| world.log.as_ref().unwrap().iter().any(is_answer)));

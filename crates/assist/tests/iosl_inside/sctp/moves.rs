@@ -1,6 +1,6 @@
 //! A client with two addresses, one of which goes.
 
-use handfast_assist::iosl::sctp::{AssociationId, Stands};
+use handfast_assist::iosl::inside::{InsideId, Kind, Stands, Window};
 use handfast_core::Duration;
 
 use crate::world::{DELAY, Faults, Way, World, octets, own};
@@ -8,15 +8,15 @@ use crate::world::{DELAY, Faults, Way, World, octets, own};
 /// A download by the first of two addresses.
 struct Download<'a> {
     world: World,
-    client: AssociationId,
-    server: AssociationId,
+    client: InsideId,
+    server: InsideId,
     down: Way<'a>,
 }
 
 impl<'a> Download<'a> {
     fn begun(all: &'a [u8]) -> Self {
         let mut world = World::new(Faults::default(), 1);
-        let [client, server] = world.opened(&[own(1), own(2)]);
+        let [client, server] = world.opened(Kind::Sctp, &[own(1), own(2)]);
         let mut download = Self { world, client, server, down: Way::new(all) };
         assert!(download.until(|download| download.down.came.len() > 1_000_000));
         let other = download.world.server.association(server).unwrap().path(1).unwrap();
@@ -58,7 +58,8 @@ impl<'a> Download<'a> {
 fn an_address_that_is_taken_away_costs_a_round_trip_and_no_association() {
     let all = octets(8_000_000);
     let mut download = Download::begun(&all);
-    let window = download.world.server.window(download.server).unwrap();
+    let window = download.world.server.window(download.world.now, download.server);
+    let Some(Window::Sctp(window)) = window else { panic!("{window:?}") };
     download.world.gone.insert(own(1));
     let Download { world, client, .. } = &mut download;
     assert!(world.client.on_addresses(world.now, *client, |address| address != own(1)));
@@ -102,7 +103,7 @@ fn an_address_that_is_back_is_used_again_where_it_is_preferred() {
 #[test]
 fn without_any_address_it_has_no_way() {
     let mut world = World::new(Faults::default(), 1);
-    let [client, _] = world.opened(&[own(1), own(2)]);
+    let [client, _] = world.opened(Kind::Sctp, &[own(1), own(2)]);
     assert!(!world.client.on_addresses(world.now, client, |_| false));
     assert_eq!(world.client.stands(client), Stands::Open, "whoever drives it decides what becomes of it");
 }
@@ -110,7 +111,7 @@ fn without_any_address_it_has_no_way() {
 #[test]
 fn a_translator_that_gives_another_port_changes_nothing() {
     let mut world = World::new(Faults::default(), 1);
-    let [client, server] = world.opened(&[own(1)]);
+    let [client, server] = world.opened(Kind::Sctp, &[own(1)]);
     let all = octets(400_000);
     let mut up = Way::new(&all);
     for shift in [1_000, 2_000, 3_000] {

@@ -3,16 +3,17 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use handfast_assist::iosl::udp::{Config, Stands, Streams};
+use handfast_assist::iosl::inside::{Config, Connections, Kind, Stands};
 use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::in_udp::{InUdp, emit_segment};
 use handfast_wire::tcp::{Flags, Segment};
 
-use crate::world::{DELAY, Faults, World, octets, server_address};
+use crate::tcp::open;
+use crate::world::{DELAY, Faults, World, octets, own, server, server_address};
 
 /// The first datagram of a new connection.
-fn syn(client: &mut Streams, now: Instant, first: &[u8]) -> Bytes {
-    let id = client.connect(now, server_address()).unwrap();
+fn syn(client: &mut Connections, now: Instant, first: &[u8]) -> Bytes {
+    let id = client.connect(now, Kind::Tcp, server_address(), &[own(1)]).unwrap();
     client.write(id, first);
     let mut out = Vec::new();
     client.poll_transmit(now, &mut out, |_| true).unwrap();
@@ -21,12 +22,12 @@ fn syn(client: &mut Streams, now: Instant, first: &[u8]) -> Bytes {
 
 #[test]
 fn an_address_that_has_shown_nothing_gets_three_times_what_came_from_it() {
-    let mut server = Streams::new(Config::default(), true, [2; 32]);
-    let mut client = Streams::new(Config::default(), false, [1; 32]);
+    let mut server = server(2);
+    let mut client = Connections::new(Config::default(), [1; 32]);
     let mut now = Instant::from_millis(5_000);
     let victim: SocketAddr = ([203, 0, 113, 5], 53).into();
     let forged = syn(&mut client, now, &octets(400));
-    server.on_datagram(now, victim, &forged);
+    server.on_datagram(now, victim, None, &forged);
     let (id, _) = server.accept().unwrap();
     // As much as a window holds waits for it.
     server.write(id, &octets(100_000));
@@ -47,13 +48,13 @@ fn an_address_that_has_shown_nothing_gets_three_times_what_came_from_it() {
 
 #[test]
 fn a_flood_of_made_up_addresses_takes_a_bounded_place_and_keeps_nobody_out() {
-    let mut world = World::new(&Config::default(), Faults::default(), 1);
-    let mut stranger = Streams::new(Config::default(), false, [7; 32]);
+    let mut world = World::new(Faults::default(), 1);
+    let mut stranger = Connections::new(Config::default(), [7; 32]);
     let mut answers = 0;
     for port in 1..2_000 {
         let (now, from) = (world.now, ([203, 0, 113, 5], port).into());
         let forged = syn(&mut stranger, now, b"");
-        world.server.on_datagram(now, from, &forged);
+        world.server.on_datagram(now, from, None, &forged);
         let mut out = Vec::new();
         while world.server.poll_transmit(now, &mut out, |_| true).is_some() {
             assert!(out.len() <= 3 * forged.len());
@@ -66,10 +67,10 @@ fn a_flood_of_made_up_addresses_takes_a_bounded_place_and_keeps_nobody_out() {
     assert_eq!((world.server.len(), answers), (64, 1_999 - 64), "of the others nothing is kept");
     // Somebody who is there comes again with the token, and what his SYN carried is not lost.
     let begin = world.now;
-    let client = world.open(b"who is there");
+    let client = open(&mut world, b"who is there");
     let server = world.accepted();
     assert_eq!(world.now, begin + DELAY * 3, "a round trip more");
-    assert_eq!(world.server.read(server, 100).unwrap(), b"who is there"[..]);
+    assert_eq!(world.server.read(world.now, server, 100).unwrap(), b"who is there"[..]);
     assert!(world.until(|world| world.client.stands(client) == Stands::Open));
 }
 
@@ -84,15 +85,15 @@ fn reset_of(syn: &Bytes) -> Bytes {
 
 #[test]
 fn a_syn_and_its_reset_leave_nothing() {
-    let mut server = Streams::new(Config::default(), true, [2; 32]);
-    let mut client = Streams::new(Config::default(), false, [1; 32]);
+    let mut server = server(2);
+    let mut client = Connections::new(Config::default(), [1; 32]);
     let now = Instant::from_millis(5_000);
     let from: SocketAddr = ([203, 0, 113, 5], 53).into();
     for round in 0..300 {
         let forged = syn(&mut client, now, b"");
-        server.on_datagram(now, from, &forged);
+        server.on_datagram(now, from, None, &forged);
         assert_eq!(server.len(), 1, "round {round}: its handshake goes on");
-        server.on_datagram(now, from, &reset_of(&forged));
+        server.on_datagram(now, from, None, &reset_of(&forged));
         while server.poll_transmit(now, &mut Vec::new(), |_| true).is_some() {}
         assert!(server.is_empty() && server.deadline().is_none(), "round {round}");
         assert!(server.accept().is_none() && server.poll_touched().is_none());
@@ -101,8 +102,8 @@ fn a_syn_and_its_reset_leave_nothing() {
 
 #[test]
 fn who_does_not_know_the_number_changes_nothing() {
-    let mut world = World::new(&Config::default(), Faults::default(), 1);
-    let client = world.open(b"hello");
+    let mut world = World::new(Faults::default(), 1);
+    let client = open(&mut world, b"hello");
     let server = world.accepted();
     assert!(world.until(|world| world.client.stands(client) == Stands::Open));
     let reset = |number: u8| {
@@ -114,8 +115,8 @@ fn who_does_not_know_the_number_changes_nothing() {
     };
     assert!(matches!(InUdp::parse(&reset(1)), Some(InUdp::Segment { .. })));
     for number in 0..=255 {
-        world.client.on_datagram(world.now, server_address(), &reset(number));
-        world.server.on_datagram(world.now, crate::world::client_address(), &reset(number));
+        world.client.on_answer(world.now, client, own(1), &reset(number));
+        world.server.on_datagram(world.now, (own(1), 4_000).into(), None, &reset(number));
     }
     assert_eq!((world.client.stands(client), world.server.stands(server)), (Stands::Open, Stands::Open));
 }
