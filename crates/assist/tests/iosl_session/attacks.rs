@@ -193,6 +193,43 @@ fn a_stolen_id_is_worth_nothing() {
     assert_eq!(owner.hear(&mut server, NOW).len(), 3, "its own is taken");
 }
 
+/// The owner's Resume of epoch 3 was held back, and comes after that of epoch 5 has been used: by the ID of now, and by that of then.
+#[test]
+fn an_older_resume_that_comes_late_takes_nothing_away() {
+    let mut server = server();
+    let mut owner = Insider::open(&mut server, NOW);
+    owner.say(&mut server, NOW, &[Frame::Data { offset: 0, bytes: "one".into() }]);
+    let before = server.id(Socket(0)).unwrap();
+    let resume = |id, epoch, received| {
+        [hello(), Frame::Resume { session: id, epoch, received }, Frame::Migrated(Id([epoch as u8; 16]))]
+    };
+    let mut newer = Insider::dial(&mut server, NOW, &keys(CLIENT), 60, &resume(before, 5, 0));
+    assert_eq!(newer.hear(&mut server, NOW).len(), 3, "its own is taken");
+    newer.say(&mut server, NOW, &[Frame::Data { offset: 3, bytes: "two".into() }]);
+    let after = server.id(Socket(0)).unwrap();
+    assert_ne!(before, after);
+    for (id, seed) in [(after, 61), (before, 62)] {
+        let mut older = Insider::dial(&mut server, NOW, &keys(CLIENT), seed, &resume(id, 3, 0));
+        let heard = older.hear(&mut server, NOW);
+        assert!(
+            heard == [Frame::Reset(Reason::StaleEpoch)]
+                || id == before && heard == [Frame::Reset(Reason::NoSuchSession)],
+            "{heard:?}"
+        );
+        newer.say(
+            &mut server,
+            NOW,
+            &[Frame::Data { offset: if seed == 61 { 6 } else { 7 }, bytes: "!".into() }],
+        );
+    }
+    assert_eq!(
+        server.read(NOW, Socket(0), 100),
+        Ok(Read::Octets(b"onetwo!!".to_vec())),
+        "the newer path is in use"
+    );
+    assert_eq!(server.counters().resumed, 1);
+}
+
 #[test]
 fn a_peer_that_breaks_the_rules_loses_its_session() {
     let lies: [&[Frame]; 9] = [

@@ -109,7 +109,8 @@ pub(super) fn sum(report: &Report) -> String {
 /// What no timer and no window helps: the connection has lost its address.
 pub(super) fn moved(report: &Report) -> Option<String> {
     let lost = plural(report.moved, "stall");
-    (report.moved > 0).then(|| format!("{lost} ended with the connection's address: a session goes on at another one"))
+    (report.moved > 0)
+        .then(|| format!("{lost} ended with the connection's address: a session goes on at another one"))
 }
 
 fn plural(count: usize, what: &str) -> String {

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use handfast_assist::iosl::network::{Change, Signal};
 use handfast_bpf::{Network, Receiver, Sender};
 use handfast_core::{Duration, Instant};
-use handfast_io::{
-    Clock, EventLoop, ReadOutcome, SourceId, Timers, caps_timeout, index_of, network_cookie,
-};
+use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId, Timers, caps_timeout, index_of, network_cookie};
 use serde_json::{Value, json};
 use tracing::{debug, error, info, warn};
 
@@ -74,7 +72,9 @@ impl Freeze {
         let wrong = |error: String| format!("error: {error}");
         let network = network_cookie().context(|| "network namespace".to_owned()).map_err(system)?;
         if !caps_timeout() {
-            warn!("connections wait for doubled timeouts after a return: capping them (rto_max) needs Linux 6.15");
+            warn!(
+                "connections wait for doubled timeouts after a return: capping them (rto_max) needs Linux 6.15"
+            );
         }
         let rto_max_ms = milliseconds(settings.rto_max);
         let (cgroup, is_bounded) = (settings.cgroup()?, settings.cgroup.is_some());
