@@ -30,16 +30,16 @@ def made_with(folder: Path, below: str) -> Iterator[Scene]:
 
 @contextmanager
 def serving(
-    space: Namespace, port: int, answer: Callable[[bytes], bytes], clients: list[tuple[str, int]] | None = None
+    space: Namespace, port: int, answer: Callable[[bytes], bytes], callers: list[str] | None = None
 ) -> Iterator[list[bytes]]:
     """A server that knows one client, the first: whoever calls from another address gets no answer. What has come.
 
-    `clients`: from where, for who wants to know.
+    `callers`: it answers everybody, and lists here from which addresses it was called.
     """
     server = inside(space, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     server.bind((SERVER, port))
     server.settimeout(0.1)
-    stop, came, clients = threading.Event(), list[bytes](), [] if clients is None else clients
+    stop, came, clients = threading.Event(), list[bytes](), list[tuple[str, int]]()
 
     def serve() -> None:
         while not stop.is_set():
@@ -49,7 +49,9 @@ def serving(
                 continue
             came.append(datagram)
             clients.append(client)
-            if client == clients[0]:
+            if callers is not None:
+                callers.append(client[0])
+            if client == clients[0] or callers is not None:
                 server.sendto(answer(datagram), client)
 
     thread = threading.Thread(target=serve)

@@ -57,9 +57,8 @@ pub(crate) fn insert(map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<()
 pub(crate) fn first_key<const N: usize>(map: BorrowedFd<'_>) -> Result<Option<[u8; N]>, String> {
     let mut key = [0_u8; N];
     // SAFETY: without a key the first one is meant; where it is written to lives through the call, and has the length that the map has.
-    let found = unsafe {
-        libbpf_sys::bpf_map_get_next_key(map.as_raw_fd(), ptr::null(), key.as_mut_ptr().cast())
-    };
+    let found =
+        unsafe { libbpf_sys::bpf_map_get_next_key(map.as_raw_fd(), ptr::null(), key.as_mut_ptr().cast()) };
     Ok(is_there(found)?.then_some(key))
 }
 

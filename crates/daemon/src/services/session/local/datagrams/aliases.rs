@@ -108,7 +108,8 @@ impl Aliases {
             return Came::Nothing;
         };
         if alias.target.is_none() {
-            alias.target = said(kernel.alias(alias.slot)).flatten().and_then(|alias| super::target(alias.target));
+            alias.target =
+                said(kernel.alias(alias.slot)).flatten().and_then(|alias| super::target(alias.target));
         }
         let Some(target) = alias.target.clone() else { return Came::Dropped };
         of.insert(target.clone(), id);

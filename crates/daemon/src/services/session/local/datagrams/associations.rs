@@ -193,8 +193,12 @@ impl Associations {
 
     /// Sockets that the kernel leads, and that send nothing any more.
     pub(super) fn forget_unused(&mut self) {
-        let unused: Vec<_> =
-            self.led.values().copied().filter(|of| self.all.get(of).is_none_or(|one| !one.is_used())).collect();
+        let unused: Vec<_> = self
+            .led
+            .values()
+            .copied()
+            .filter(|of| self.all.get(of).is_none_or(|one| !one.is_used()))
+            .collect();
         for number in unused {
             self.close(number);
         }
@@ -229,7 +233,9 @@ impl Associations {
     pub(super) fn hear_control(&mut self, id: SourceId) -> (Option<u64>, ReadOutcome) {
         let nothing = (None, ReadOutcome::Nothing);
         let Some(&number) = self.controls.get(&id) else { return nothing };
-        let Some(Association { way: Way::Relay(relay), .. }) = self.all.get_mut(&number) else { return nothing };
+        let Some(Association { way: Way::Relay(relay), .. }) = self.all.get_mut(&number) else {
+            return nothing;
+        };
         match relay.control.read(&mut [0; 512]) {
             Ok(1..) => (None, ReadOutcome::Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => nothing,

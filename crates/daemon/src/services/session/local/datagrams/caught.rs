@@ -8,10 +8,10 @@ use handfast_io::net::UdpSocket;
 use handfast_io::{Attempt, EventLoop, Interest};
 use tracing::info;
 
+use super::super::Local;
 use super::super::catcher::FORBIDDEN;
 use super::super::led::{name_of, parsed};
 use super::super::peers::Asked;
-use super::super::Local;
 use super::associations::MOST_PAIRS;
 use super::ways::Pair;
 
@@ -65,7 +65,8 @@ impl Local {
         self.pairs_made += 1;
         let name = super::target(attempt.remote).and_then(|target| name_of(PAIRED, &target, self.pairs_made));
         // Without a name that is kept the program has to connect again after a kill.
-        let name = name.filter(|name| self.carrier.store().is_some_and(|store| store.keep(name, &socket).is_ok()));
+        let name =
+            name.filter(|name| self.carrier.store().is_some_and(|store| store.keep(name, &socket).is_ok()));
         self.take_pair(io, UdpSocket::from_std(socket), attempt.remote, name)?;
         if let Some(catcher) = &self.catcher {
             catcher.answer(attempt, led);

@@ -31,7 +31,9 @@ impl Local {
 
     /// A session has opened whose program has ended: it has sent all.
     pub(super) fn end_if_leaving(&mut self, socket: Socket) {
-        let Some((number, _)) = self.associations.of(socket).filter(|_| self.leaving_by.is_some()) else { return };
+        let Some((number, _)) = self.associations.of(socket).filter(|_| self.leaving_by.is_some()) else {
+            return;
+        };
         let one = self.associations.get(number);
         if one.is_some_and(|one| !matches!(one.way, Way::Relay(_)) && !one.is_opening()) {
             self.end_association(number);

@@ -10,9 +10,9 @@ use handfast_io::netlink::UdpSockets;
 use handfast_io::{EventLoop, ReadOutcome, SourceId};
 
 use super::super::{Gate, Local};
+use super::AT_ONCE;
 use super::aliases::Came;
 use super::ways::Way;
-use super::AT_ONCE;
 
 /// A target to which the peer does not lead is refused for so long, or until the network changes: as of a server without a peer.
 pub(super) const REFUSED_FOR: Duration = Duration::from_secs(600);
@@ -141,7 +141,8 @@ impl Local {
         // Where the kernel does not say it, everything is used.
         let Ok(sockets) = UdpSockets::new().and_then(|mut sockets| sockets.within()) else { return };
         let is_own = |socket: &handfast_io::netlink::UdpSocket| socket.local != socket.remote;
-        let connected: BTreeSet<SocketAddr> = sockets.iter().filter(|one| is_own(one)).map(|one| one.remote).collect();
+        let connected: BTreeSet<SocketAddr> =
+            sockets.iter().filter(|one| is_own(one)).map(|one| one.remote).collect();
         self.associations.forget_unused();
         let used = self.associations.led_targets().into_iter().cloned().collect();
         if let Some(aliases) = self.gate.as_mut().and_then(Gate::aliases_mut) {

@@ -6,8 +6,8 @@
 mod aliases;
 mod associations;
 mod caught;
-mod led;
 mod leaving;
+mod led;
 mod route;
 mod routes;
 mod straight;
@@ -147,7 +147,9 @@ impl Local {
             Some(Route::Open { session, unsure }) => {
                 let session = *session;
                 // What gives way has most likely come.
-                unsure.iter_mut().for_each(|unsure| drop(unsure.push(datagram)));
+                if let Some(unsure) = unsure {
+                    unsure.push(datagram);
+                }
                 self.associations.touch(now, session);
                 self.send_by(session, datagram);
             }
@@ -240,7 +242,9 @@ impl Local {
         let aliases = self.gate.as_ref().and_then(super::Gate::aliases);
         let given = match self.associations.get(number).map(|association| &association.way) {
             Some(Way::Relay(relay)) => relay.give(target, payload).is_ok(),
-            Some(Way::Led(to, _)) => aliases.is_some_and(|aliases| aliases.give(target, *to, payload).is_ok()),
+            Some(Way::Led(to, _)) => {
+                aliases.is_some_and(|aliases| aliases.give(target, *to, payload).is_ok())
+            }
             Some(Way::Pair(pair)) => pair.socket.send(payload).is_ok(),
             None => false,
         };
@@ -283,7 +287,8 @@ impl Local {
         }
         let why = match reason {
             Reason::Protocol if !was_open => {
-                "the peer does not understand: it may be of a version whose sessions carry no datagrams".to_owned()
+                "the peer does not understand: it may be of a version whose sessions carry no datagrams"
+                    .to_owned()
             }
             Reason::TargetRefused if self.peers.policy() == Policy::Prefer => {
                 "the peer does not lead there, and UDP does not go straight".to_owned()

@@ -78,8 +78,9 @@ impl Associations {
         let route = self.sessions.get(&session).and_then(|(number, target)| {
             self.all.get_mut(number).and_then(|association| association.routes.get_mut(target))
         });
-        let Some(route @ Route::Opening { .. }) = route else { return Early::default() };
-        let early = std::mem::replace(route, Route::Refused(Instant::ZERO)).into_early();
+        let Some(route) = route else { return Early::default() };
+        let Route::Opening { early, .. } = route else { return Early::default() };
+        let early = std::mem::take(early);
         *route = Route::Open { session, unsure: is_unsure.then(|| early.clone()) };
         early
     }
@@ -147,10 +148,12 @@ impl Associations {
     }
 
     fn waiting(&self) -> impl Iterator<Item = (Socket, Instant)> {
-        self.all.values().flat_map(|association| association.routes.values()).filter_map(|route| match route {
-            Route::Opening { session, by: Some(by), .. } => Some((*session, *by)),
-            _ => None,
-        })
+        self.all.values().flat_map(|association| association.routes.values()).filter_map(
+            |route| match route {
+                Route::Opening { session, by: Some(by), .. } => Some((*session, *by)),
+                _ => None,
+            },
+        )
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {

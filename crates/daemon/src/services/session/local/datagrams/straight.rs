@@ -13,8 +13,8 @@ use tracing::info;
 
 use super::super::Local;
 use super::associations::receive;
-use super::{AT_ONCE, address};
 use super::route::{Early, Route};
+use super::{AT_ONCE, address};
 
 /// A target to which none goes straight either is tried again after so long.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -81,7 +81,13 @@ impl Local {
     }
 
     /// Sends one, by another socket where the network is another one.
-    pub(super) fn send_straight(&mut self, io: &mut EventLoop, number: u64, target: &Target, datagram: &[u8]) {
+    pub(super) fn send_straight(
+        &mut self,
+        io: &mut EventLoop,
+        number: u64,
+        target: &Target,
+        datagram: &[u8],
+    ) {
         let Some(Route::Straight(port)) = self.associations.route_mut(number, target) else { return };
         let (id, to, is_old) = (port.id, port.to, port.is_old);
         if is_old {
