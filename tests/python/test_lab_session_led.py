@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, real
-from datagram_scene import CALL, NAMES, QUIC, made_with, serving
+from datagram_scene import CALL, NAMES, QUIC, SIX, made_with, serving
 from handfast.lab import controller, processes
 from session_scene import PEER, SERVER, Scene
 from sdtp_scene import inside
@@ -113,11 +113,18 @@ def test_without_sessions_the_same_download_stops(tmp_path: Path, quinn: Path) -
 
 def test_a_program_sees_the_target_it_speaks_with(tmp_path: Path) -> None:
     callers: list[str] = []
-    with made_with(tmp_path, "tcp") as made, serving(made.server, CALL, bytes, callers):
+    with (
+        made_with(tmp_path, "tcp") as made,
+        serving(made.server, CALL, bytes, callers),
+        serving(made.server, CALL, bytes, callers, six=True),
+    ):
         seen = _seen(made, "--cgroup", "names", SERVER, str(CALL))
+        # The client has no address of IPv6, nor a route.
+        over_six = _seen(made, "--cgroup", "names", SIX, str(CALL))
+    assert over_six == [[SIX, CALL]] * 4
     mapped = f"::ffff:{SERVER}"
     assert seen == [[SERVER, CALL]] * 4 + [[mapped, CALL]] * 4
-    assert set(callers) == {SERVER}, "it came from the end beside the server"
+    assert set(callers) == {SERVER, SIX}, "it came from the end beside the server"
 
 
 def test_calls_go_on_while_the_address_changes(tmp_path: Path, record_property: Record) -> None:
