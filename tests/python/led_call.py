@@ -91,6 +91,47 @@ def calling(host: str, port: int, span: float) -> object:
         return {"sent": sent, "came": len(came), "last": max(came, default=-1), "wrong": wrong}
 
 
+def many(host: str, port: int) -> object:
+    """How many targets a program may have at once, the error of one more, and how long until it may have others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kept:
+        kept.connect((host, port))
+        sockets, wrong = [], ""
+        try:
+            for n in range(1, 300):
+                sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                sockets[-1].connect((host, 20_000 + n))
+        except OSError as error:
+            wrong = type(error).__name__
+        for each in sockets:
+            each.close()
+        begin = time.monotonic()
+        while True:
+            try:
+                for n in range(1, 100):
+                    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                        other.connect((host, 30_000 + n))
+                break
+            except OSError:
+                assert time.monotonic() < begin + 50
+                time.sleep(1)
+        free = time.monotonic() - begin
+        # It was connected all along, and sends for the first time.
+        return {"most": len(sockets), "wrong": wrong, "free": free, "kept": _exchange(kept, b"kept", None)}
+
+
+def straight_then(host: str, port: int) -> object:
+    """A socket that is connected to a name server after it was led elsewhere."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:
+        by.connect((host, port))
+        by.connect((host, 53))
+        own = by.getsockname()[0]
+        try:
+            by.send(b"once")
+        except OSError as error:
+            return [own, type(error).__name__]
+        return [own, "sent"]
+
+
 def once(host: str, port: int) -> object:
     """One datagram, and its answer if there is one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:

@@ -159,6 +159,14 @@ def test_what_is_required_and_not_led_to_is_refused_soon(tmp_path: Path, way: st
     assert connected[1] < 1.0
 
 
+def test_no_more_targets_are_led_to_than_may_be_until_others_are_used_no_more(tmp_path: Path) -> None:
+    with made_with(tmp_path, "tcp") as made, serving(made.server, CALL, bytes):
+        found = _seen(made, "--cgroup", "many", SERVER, str(CALL))
+    # One was connected before, and the socket that had none is counted.
+    assert (found["most"], found["wrong"]) == (128, "PermissionError")
+    assert found["kept"] == [SERVER, CALL], "nobody took the alias of a socket that is connected"
+
+
 @pytest.mark.parametrize("way", ["--cgroup", "--all"])
 def test_a_name_server_is_asked_straight(tmp_path: Path, way: str) -> None:
     callers: list[str] = []

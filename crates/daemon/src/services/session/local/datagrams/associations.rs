@@ -211,6 +211,12 @@ impl Associations {
         routes.filter(|(_, route)| !matches!(route, Route::Refused(_))).map(|(target, _)| target).collect()
     }
 
+    /// All programs' ways.
+    #[cfg(test)]
+    pub(super) fn programs(&self) -> impl Iterator<Item = (&u64, &Association)> {
+        self.all.iter()
+    }
+
     pub(super) fn get(&self, number: u64) -> Option<&Association> {
         self.all.get(&number)
     }

@@ -5,6 +5,8 @@ use handfast_core::{Duration, Instant};
 use handfast_io::EventLoop;
 
 use super::super::{Gate, Local};
+use super::Aliases;
+use super::associations::Association;
 use super::route::Route;
 use super::ways::Way;
 
@@ -14,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 impl Local {
     /// Nobody waits for an answer any more.
     pub(in super::super) fn leave_datagrams(&mut self, io: &mut EventLoop) {
-        let aliases = self.gate.as_ref().and_then(Gate::aliases).map(|aliases| aliases.ids());
+        let aliases = self.gate.as_ref().and_then(Gate::aliases).map(Aliases::ids);
         for id in aliases.unwrap_or_default() {
             self.read_alias(io, id);
         }
@@ -23,7 +25,7 @@ impl Local {
         }
         self.leaving_by = Some(Self::now() + WITHIN);
         for number in self.associations.led_or_paired() {
-            if !self.associations.get(number).is_some_and(|one| one.is_opening()) {
+            if !self.associations.get(number).is_some_and(Association::is_opening) {
                 self.end_association(number);
             }
         }
@@ -43,12 +45,14 @@ impl Local {
     /// Nobody waits any longer for sessions to open.
     pub(super) fn end_left(&mut self, now: Instant) {
         if self.leaving_by.is_some_and(|by| by <= now) {
-            self.associations.led_or_paired().into_iter().for_each(|number| self.end_association(number));
+            for number in self.associations.led_or_paired() {
+                self.end_association(number);
+            }
         }
     }
 }
 
-impl super::associations::Association {
+impl Association {
     /// Whether it waits for a session.
     fn is_opening(&self) -> bool {
         self.routes.values().any(|route| matches!(route, Route::Opening { .. }))

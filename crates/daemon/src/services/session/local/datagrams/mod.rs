@@ -94,7 +94,9 @@ impl Local {
             self.read_straight(id)
         } else {
             let (over, outcome) = self.associations.hear_control(id);
-            over.into_iter().for_each(|number| self.end_association(number));
+            if let Some(number) = over {
+                self.end_association(number);
+            }
             outcome
         };
         self.hear(io);

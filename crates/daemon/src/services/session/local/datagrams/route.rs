@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((0..3).map(|n| early.push(&[n; 5_000])).sum::<u64>(), 0);
         assert_eq!(early.push(&[3; 5_000]), 1);
         assert_eq!(early.iter().map(|datagram| datagram[0]).collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!(early.push(&[4; 60_000]), 3, "one that is longer than all may be");
+        assert_eq!(early.push(&vec![4; 60_000]), 3, "one that is longer than all may be");
         assert_eq!(early.iter().count(), 1);
         let empty = (0..1_000).map(|_| early.push(&[])).sum::<u64>();
         assert!(empty > 700, "{empty} of those that have no octets");

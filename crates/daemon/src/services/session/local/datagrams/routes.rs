@@ -171,3 +171,120 @@ impl Associations {
         self.straight_idle.take(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use handfast_core::Duration;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn target(n: u16) -> Target {
+        Target::of_datagrams("192.0.2.1", 1 + n).unwrap()
+    }
+
+    /// What programs do in any order, each at another second: a datagram of a program's socket to a target, and what becomes of a session.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Send(u16, u16),
+        Opened(u64),
+        Failed(u64),
+        Over(u64),
+        Closed(u16),
+        Idle,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => (0..8_u16, 0..90_u16).prop_map(|(from, to)| Step::Send(from, to)),
+            3 => (0..400_u64).prop_map(Step::Opened),
+            1 => (0..400_u64).prop_map(Step::Failed),
+            1 => (0..400_u64).prop_map(Step::Over),
+            1 => (0..8_u16).prop_map(Step::Closed),
+            1 => Just(Step::Idle),
+        ]
+    }
+
+    fn check(all: &Associations) -> Result<(), TestCaseError> {
+        prop_assert_eq!(all.sessions.len(), all.idle.len());
+        prop_assert!(all.sessions.len() <= MOST_SESSIONS);
+        for (session, (number, target)) in &all.sessions {
+            let route = all.get(*number).and_then(|one| one.routes.get(target));
+            prop_assert_eq!(route.and_then(Route::session), Some(*session));
+        }
+        for (_, one) in all.programs() {
+            prop_assert!(one.routes.len() <= 2 * MOST_OF_ONE);
+            prop_assert!(one.routes.values().filter_map(Route::session).count() <= MOST_OF_ONE);
+            prop_assert!(
+                one.routes.values().filter_map(Route::session).all(|of| all.sessions.contains_key(&of))
+            );
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn sessions_and_routes_say_the_same_in_any_order(steps in prop::collection::vec(step(), 1..400)) {
+            let mut all = Associations::new();
+            for (second, step) in (0_u64..).zip(steps) {
+                let now = Instant::from_millis(1_000 * second);
+                match step {
+                    Step::Send(from, to) => {
+                        let from = SocketAddr::from(([127, 0, 0, 1], 1_000 + from));
+                        let number = all.looked_at(from, now).unwrap();
+                        if all.route_mut(number, &target(to)).is_none_or(|route| route.session().is_none()) {
+                            if let Some(oldest) = all.in_the_way(number) {
+                                all.remove(oldest, None);
+                            }
+                            all.insert(now, (number, target(to)), (Socket(second), Some(now)), b"x");
+                        }
+                    }
+                    Step::Opened(session) => {
+                        let waited = all.opened(Socket(session), true).iter().count();
+                        prop_assert!(waited <= 1 && all.waited(now).iter().all(|of| of.0 != session));
+                    }
+                    Step::Failed(session) => drop(all.remove(Socket(session), Some(now))),
+                    Step::Over(session) => drop(all.remove(Socket(session), None)),
+                    Step::Closed(from) => {
+                        let of = all.led_from(SocketAddr::from(([127, 0, 0, 1], 1_000 + from)));
+                        for session in of.map(|(number, _)| all.close(number)).unwrap_or_default() {
+                            prop_assert!(all.of(session).is_none());
+                        }
+                    }
+                    Step::Idle => {
+                        while let Some(session) = all.take_idle(now) {
+                            all.remove(session, None);
+                        }
+                        all.forget_unused();
+                    }
+                }
+                check(&all)?;
+            }
+            let long = Instant::from_millis(1_000 * 1_000);
+            while let Some(session) = all.take_idle(long) {
+                all.remove(session, None);
+            }
+            all.forget_unused();
+            prop_assert_eq!((all.len(), all.deadline()), (0, None));
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_peer_does_so_until_then() {
+        let (mut all, at) = (Associations::new(), |seconds| Instant::ZERO + Duration::from_secs(seconds));
+        let number = all.looked_at(([127, 0, 0, 1], 7).into(), at(0)).unwrap();
+        for (n, by) in [(0, Some(at(1))), (1, Some(at(2))), (2, None)] {
+            all.insert(at(0), (number, target(n)), (Socket(u64::from(n)), by), b"early");
+        }
+        assert_eq!((all.deadline(), all.waited(at(1))), (Some(at(1)), vec![Socket(0)]));
+        all.wait(Socket(0), None);
+        assert_eq!((all.deadline(), all.waited(at(2))), (Some(at(2)), vec![Socket(1)]));
+        assert_eq!(all.opened(Socket(1), true).iter().collect::<Vec<_>>(), [b"early"]);
+        let before = all.remove(Socket(1), Some(at(9))).map(Route::into_early);
+        assert_eq!(before.unwrap().iter().count(), 1, "it may go another way");
+        assert!(all.opened(Socket(2), false).iter().count() == 1 && all.waited(at(9)).is_empty());
+        assert_eq!(all.remove(Socket(2), None).map(Route::into_early).unwrap().iter().count(), 0);
+    }
+}
