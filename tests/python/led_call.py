@@ -1,12 +1,18 @@
-"""Programs that know of no proxy and speak UDP: `python led_call.py WHAT HOST PORT [SECONDS]`. Each prints what it has seen, as JSON."""
+"""Programs that know of no proxy and speak UDP: `python led_call.py WHAT HOST PORT [SECONDS]`.
+
+Each prints what it has seen, as JSON.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import socket
 import struct
 import sys
 import time
+from pathlib import Path
 
 PATIENCE_S = 20.0
 
@@ -123,13 +129,23 @@ def straight_then(host: str, port: int) -> object:
     """A socket that is connected to a name server after it was led elsewhere."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:
         by.connect((host, port))
-        by.connect((host, 53))
-        own = by.getsockname()[0]
         try:
-            by.send(b"once")
+            by.connect((host, 53))
+            at_once = by.getsockname()[0]
         except OSError as error:
-            return [own, type(error).__name__]
-        return [own, "sent"]
+            at_once = errno.errorcode[error.errno or 0]
+        # connect(2): it dissolves the association.
+        none = struct.pack("H14x", socket.AF_UNSPEC)
+        assert ctypes.CDLL(None).connect(by.fileno(), none, len(none)) == 0
+        by.connect((host, 53))
+        return [at_once, by.getsockname()[0]]
+
+
+def shot(host: str, port: int) -> object:
+    """Two datagrams, and the program ends at once."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:
+        by.connect((host, port))
+        return [by.send(b"first"), by.send(b"last")]
 
 
 def once(host: str, port: int) -> object:
@@ -142,8 +158,7 @@ def once(host: str, port: int) -> object:
 
 def _ports() -> list[int]:
     """Those of sockets of UDP at 127.0.0.1."""
-    with open("/proc/net/udp", encoding="ascii") as table:
-        lines = [line.split() for line in table][1:]
+    lines = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:]]
     return [int(line[1][9:], 16) for line in lines if line[1].startswith("0100007F")]
 
 

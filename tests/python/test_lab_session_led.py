@@ -1,4 +1,4 @@
-"""UDP of programs that know of no proxy, led to sessions by `run --cgroup` and `run --all`: QUIC, calls, and what goes straight."""
+"""UDP of programs that know of no proxy: QUIC and calls by `run --cgroup` and `run --all`, and what goes straight."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ import pytest
 from conftest import ROOT, real
 from datagram_scene import CALL, NAMES, QUIC, SIX, made_with, serving
 from handfast.lab import controller, processes
-from session_scene import PEER, SERVER, Scene
 from sdtp_scene import inside
+from session_scene import PEER, SERVER, Scene
 
 
 def _lacking() -> str | None:
@@ -48,7 +48,7 @@ UNLISTED = 9
 
 @pytest.fixture(scope="module")
 def quinn() -> Path:
-    """The client and server of QUIC that `make bench-roaming` compares with; its client does not follow its address here."""
+    """The client and server of QUIC of `make bench-roaming`; the client does not follow its address here."""
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("cargo is not installed")
@@ -75,7 +75,7 @@ def _led(made: Scene, way: str, *program: str, more: tuple[str, ...] = ("--peer"
     return made.session("run", way, "--verbose", *more, "--", *program)
 
 
-def _seen(made: Scene, way: str, *asked: str, more: tuple[str, ...] = ("--peer", PEER)) -> Any:
+def _seen(made: Scene, way: str, *asked: str, more: tuple[str, ...] = ("--peer", PEER)) -> Any:  # noqa: ANN401
     code, said, errors = made.run(_led(made, way, sys.executable, str(CALLER), *asked, more=more))
     assert code == 0, errors
     return json.loads(said)
@@ -131,9 +131,12 @@ def test_calls_go_on_while_the_address_changes(tmp_path: Path, record_property: 
     for way in ("--cgroup", "--all"):
         folder = tmp_path / way
         folder.mkdir()
-        with made_with(folder, "udp") as made, serving(made.server, CALL, bytes) as came:
-            with made.roaming(every=1.5, away=AWAY) as times:
-                found = _seen(made, way, "calling", SERVER, str(CALL), "6", more=("--below", "udp", "--peer", PEER))
+        with (
+            made_with(folder, "udp") as made,
+            serving(made.server, CALL, bytes) as came,
+            made.roaming(every=1.5, away=AWAY) as times,
+        ):
+            found = _seen(made, way, "calling", SERVER, str(CALL), "6", more=("--below", "udp", "--peer", PEER))
         record_property(way, {"roams": len(times), **found})
         assert len(times) >= 3, "it has roamed"
         assert len(came) == len(set(came)), "the target gets none twice"
@@ -168,12 +171,28 @@ def test_no_more_targets_are_led_to_than_may_be_until_others_are_used_no_more(tm
 
 
 @pytest.mark.parametrize("way", ["--cgroup", "--all"])
+def test_what_a_program_sends_last_comes(tmp_path: Path, way: str) -> None:
+    callers: list[str] = []
+    with made_with(tmp_path, "tcp") as made, serving(made.server, CALL, bytes, callers) as came:
+        _seen(made, way, "shot", SERVER, str(CALL))
+        made.daemon.until(lambda status: status["sessions"] == 0 and status["udp_ports"] == 0)
+    assert (came, set(callers)) == ([b"first", b"last"], {SERVER})
+
+
+@pytest.mark.parametrize("way", ["--cgroup", "--all"])
 def test_a_name_server_is_asked_straight(tmp_path: Path, way: str) -> None:
     callers: list[str] = []
     with made_with(tmp_path, "tcp") as made, serving(made.server, NAMES, bytes, callers):
         seen = _seen(made, way, "once", SERVER, str(NAMES))
     assert seen[0] == "once"
     assert callers == ["10.2.0.2"], "its own address"
+
+
+@pytest.mark.parametrize(("way", "at_once"), [("--cgroup", "EINVAL"), ("--all", "10.2.0.2")])
+def test_a_socket_that_was_led_and_goes_straight_then(tmp_path: Path, way: str, at_once: str) -> None:
+    with made_with(tmp_path, "tcp") as made:
+        seen = _seen(made, way, "straight_then", SERVER, str(CALL))
+    assert seen == [at_once, "10.2.0.2"]
 
 
 @pytest.mark.parametrize("peer", [("--peer", PEER, "--policy", "prefer"), ()])
@@ -216,7 +235,8 @@ def test_what_is_sent_from_outside_the_group_goes_nowhere(tmp_path: Path) -> Non
 def test_a_socket_goes_on_while_its_end_is_killed(tmp_path: Path, way: str, record_property: Record) -> None:
     """Its port is there all along: the kernel never says that nobody is."""
     with made_with(tmp_path, "tcp") as made, serving(made.server, CALL, bytes) as came:
-        run = made.session("run", way, "--peer", PEER, "--", sys.executable, str(CALLER), "calling", SERVER, str(CALL), "6")
+        program = [sys.executable, str(CALLER), "calling", SERVER, str(CALL), "6"]
+        run = made.session("run", way, "--peer", PEER, "--", *program)
         kills = 0
         with made.start(run) as process:
             for _ in range(6):
@@ -233,4 +253,3 @@ def test_a_socket_goes_on_while_its_end_is_killed(tmp_path: Path, way: str, reco
     # A session that begins anew is another client to this server, which has an answer for the first one only.
     assert len(came) >= 0.5 * found["sent"], found
     assert len(came) == len(set(came))
-

@@ -266,7 +266,7 @@ impl Local {
     /// Whether nothing is under way for any program.
     fn is_idle(&self) -> bool {
         let nobody_waits = self.waiting.is_empty() && self.looked_up.is_empty() && self.straight.is_empty();
-        nobody_waits && self.carrier.is_idle()
+        nobody_waits && !self.has_datagrams_left() && self.carrier.is_idle()
     }
 
     /// What has changed in this machine's network.

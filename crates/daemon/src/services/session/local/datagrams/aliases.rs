@@ -13,7 +13,7 @@ use handfast_io::{Clock, EventLoop, Interest, SourceId};
 use tracing::warn;
 
 use super::super::super::keeping::{Keeping, kept_port};
-use super::associations::receive;
+use super::port::receive;
 
 /// As the names of descriptors have it that the next end gets; a number follows.
 const NAME: &str = "alias-";

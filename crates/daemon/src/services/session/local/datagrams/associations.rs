@@ -12,6 +12,7 @@ use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 use handfast_wire::{SocksDatagram, SocksHost};
 
 use super::super::super::idle::{IDLE, Idle};
+use super::port::receive;
 use super::route::Route;
 use super::ways::{Pair, Relay, Way};
 
@@ -74,24 +75,6 @@ pub(in super::super) struct Associations {
     buffer: Vec<u8>,
     /// Datagrams that went no further.
     pub(in super::super) dropped: u64,
-}
-
-/// What ICMP says of one that was not taken, and a signal.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted)
-}
-
-/// The next datagram, whatever is said of others.
-pub(super) fn receive<T>(
-    buffer: &mut [u8],
-    mut call: impl FnMut(&mut [u8]) -> io::Result<T>,
-) -> io::Result<T> {
-    loop {
-        match call(buffer) {
-            Err(error) if is_passing(&error) => {}
-            came => return came,
-        }
-    }
 }
 
 impl Associations {

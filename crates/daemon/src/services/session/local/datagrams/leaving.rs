@@ -31,6 +31,11 @@ impl Local {
         }
     }
 
+    /// Whether something waits still that the program has sent last.
+    pub(in super::super) fn has_datagrams_left(&self) -> bool {
+        self.leaving_by.is_some() && !self.associations.led_or_paired().is_empty()
+    }
+
     /// A session has opened whose program has ended: it has sent all.
     pub(super) fn end_if_leaving(&mut self, socket: Socket) {
         let Some((number, _)) = self.associations.of(socket).filter(|_| self.leaving_by.is_some()) else {

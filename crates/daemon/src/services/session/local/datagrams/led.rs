@@ -116,7 +116,7 @@ impl Local {
 
     /// Routes or addresses have changed: what goes straight may need another socket.
     pub(in super::super) fn look_at_straight(&mut self) {
-        self.associations.ports_mut().for_each(super::straight::Port::look_at_routes);
+        self.associations.ports_mut().for_each(super::port::Port::look_at_routes);
     }
 
     /// When there is something to do for datagrams.
@@ -125,7 +125,7 @@ impl Local {
         if has_aliases || self.associations.pairs().next().is_some() {
             self.look_at_led.get_or_insert(Self::now() + LOOK_EVERY);
         }
-        let leaving = self.leaving_by.filter(|_| !self.associations.led_or_paired().is_empty());
+        let leaving = self.leaving_by.filter(|_| self.has_datagrams_left());
         [self.associations.deadline(), self.look_at_led, leaving].into_iter().flatten().min()
     }
 

@@ -8,6 +8,7 @@ mod associations;
 mod caught;
 mod leaving;
 mod led;
+mod port;
 mod route;
 mod routes;
 mod straight;

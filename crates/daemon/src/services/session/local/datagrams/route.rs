@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use handfast_assist::iosl::ids::Socket;
 use handfast_core::Instant;
 
-use super::straight::Port;
+use super::port::Port;
 
 /// Octets that wait for a session to open. The oldest give way.
 const MOST_EARLY: usize = 16 << 10;

@@ -6,8 +6,8 @@ use handfast_core::Instant;
 use handfast_io::SourceId;
 
 use super::associations::{Associations, MOST_OF_ONE};
+use super::port::Port;
 use super::route::{Early, Route};
-use super::straight::Port;
 
 /// Sessions of all programs. Of more, the one that was silent for longest ends. So it is with what goes straight.
 const MOST_SESSIONS: usize = 256;

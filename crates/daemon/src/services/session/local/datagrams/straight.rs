@@ -3,57 +3,19 @@
 //! They go by a socket of this end, as the program's own is connected here. What they go by is opened anew in another network.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use handfast_assist::iosl::frame::Target;
 use handfast_core::Duration;
-use handfast_io::net::UdpSocket;
-use handfast_io::{EventLoop, Interest, ReadOutcome, SourceId, source_towards};
+use handfast_io::{EventLoop, ReadOutcome, SourceId};
 use tracing::info;
 
 use super::super::Local;
-use super::associations::receive;
+use super::port::Port;
 use super::route::{Early, Route};
 use super::{AT_ONCE, address};
 
 /// A target to which none goes straight either is tried again after so long.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-
-/// A socket that is connected to a target.
-#[derive(Debug)]
-pub(super) struct Port {
-    socket: UdpSocket,
-    pub(super) id: SourceId,
-    to: SocketAddr,
-    /// Its address is one that a new socket would not have.
-    is_old: bool,
-}
-
-impl Port {
-    fn open(io: &mut EventLoop, to: SocketAddr) -> io::Result<Self> {
-        let any: IpAddr =
-            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let mut socket = UdpSocket::bind((any, 0).into())?;
-        // A network's own broadcast address looks like any other one.
-        socket.set_broadcast(true)?;
-        socket.connect(to)?;
-        let id = io.add(&mut socket, Interest::READABLE)?;
-        Ok(Self { socket, id, to, is_old: false })
-    }
-
-    /// Routes or addresses have changed.
-    pub(super) fn look_at_routes(&mut self) {
-        let own = self.socket.local_addr().map(|own| own.ip()).ok();
-        let next = source_towards(self.to).ok();
-        // While there is no route there is no other one either.
-        self.is_old |= next.is_some() && next != own;
-    }
-
-    /// The next one that has come, with its length.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        receive(buffer, |buffer| self.socket.recv(buffer))
-    }
-}
 
 impl Local {
     /// A program's datagrams go straight from now on, these first.
@@ -100,7 +62,7 @@ impl Local {
             }
         }
         let Some(Route::Straight(port)) = self.associations.route_mut(number, target) else { return };
-        let (id, is_sent) = (port.id, port.socket.send(datagram).is_ok());
+        let (id, is_sent) = (port.id, port.send(datagram).is_ok());
         self.associations.dropped += u64::from(!is_sent);
         self.associations.touch_straight(Self::now(), id);
     }
