@@ -1,13 +1,38 @@
 //! Connections of a cgroup's programs, led to an end: `bpf/sockets`.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
+use crate::datagrams::Datagrams;
+use crate::place::{PLACE, address, place};
 use crate::programs::{Programs, object, take};
 
-/// Bytes of `struct place` of `bpf/sockets/sockets.bpf.c`.
-const PLACE: usize = 20;
+/// What attaches them, in this order: who leads comes last, and before it nobody is led.
+const NAMES: [&str; 11] = [
+    "on_established",
+    "on_getpeername4",
+    "on_getpeername6",
+    "on_egress",
+    "on_release",
+    "on_recvmsg4",
+    "on_recvmsg6",
+    "on_sendmsg4",
+    "on_sendmsg6",
+    "on_connect4",
+    "on_connect6",
+];
+
+/// Where programs are led.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    /// Connections over IPv4.
+    pub four: SocketAddr,
+    /// Those over IPv6; [`None`]: this machine has none.
+    pub six: Option<SocketAddr>,
+    /// Datagrams: those of IPv4 first, [`Datagrams::EACH`] of each family; [`None`]: nobody is there. Without any UDP goes straight.
+    pub aliases: Vec<Option<SocketAddr>>,
+}
 
 /// The programs at a cgroup. They stay there as long as anybody has the descriptors of their links.
 pub struct Sockets {
@@ -17,28 +42,29 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Leads TCP connections that programs of a cgroup open from now on to `four`, and those over IPv6 to `six`, which are in the network
-    /// namespace `network` (`SO_NETNS_COOKIE`). `is_strict`: what cannot be led there is refused (`EPERM`); otherwise it goes on.
+    /// Leads there what programs of a cgroup connect to, and send by UDP, from now on and in the network namespace `network`
+    /// (`SO_NETNS_COOKIE`). `is_strict`: what cannot be led there is refused (`EPERM`); otherwise it goes on.
     ///
     /// # Errors
     /// What the kernel lacks, or does not allow.
     pub fn attach(
         cgroup: &File,
-        four: SocketAddr,
-        six: Option<SocketAddr>,
+        ends: &Ends,
         is_strict: bool,
         network: u64,
-    ) -> Result<Self, String> {
+    ) -> Result<(Self, Datagrams), String> {
         let mut programs = Programs::load(object!("sockets"))?;
-        let six = six.map_or([0; PLACE], place);
-        let is_strict = [u32::from(is_strict).to_ne_bytes(), [0; 4]].concat();
-        let end = [&place(four)[..], &six, &is_strict, &network.to_ne_bytes()].concat();
+        let six = ends.six.map_or([0; PLACE], place);
+        let leads_datagrams = ends.aliases.iter().any(Option::is_some);
+        let flags = [is_strict, leads_datagrams].map(|flag| u32::from(flag).to_ne_bytes()).concat();
+        let end = [&place(ends.four)[..], &six, &flags, &network.to_ne_bytes()].concat();
         programs.update("end", &0_u32.to_ne_bytes(), &end)?;
-        // Who leads comes last: before it nobody is led.
-        for name in ["on_established", "on_getpeername4", "on_getpeername6", "on_connect4", "on_connect6"] {
+        let datagrams = Datagrams::of(&programs, &ends.aliases)?;
+        for name in NAMES {
             programs.attach_cgroup(name, cgroup)?;
         }
-        Ok(Self { links: programs.links()?, sources: programs.descriptor("sources")? })
+        let sources = programs.descriptor("sources")?;
+        Ok((Self { links: programs.links()?, sources }, datagrams))
     }
 
     /// Those that another process has attached, whose [`Sockets::descriptors`] this one was given.
@@ -58,37 +84,5 @@ impl Sockets {
     pub fn take_target(&self, from: SocketAddr) -> Result<Option<SocketAddr>, String> {
         let found: Option<[u8; PLACE]> = take(self.sources.as_fd(), &place(from))?;
         Ok(found.as_ref().map(address))
-    }
-}
-
-fn place(address: SocketAddr) -> [u8; PLACE] {
-    let octets = match address.ip() {
-        IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
-        IpAddr::V6(six) => six.octets(),
-    };
-    let mut place = [0; PLACE];
-    place[..16].copy_from_slice(&octets);
-    place[16..18].copy_from_slice(&address.port().to_be_bytes());
-    place
-}
-
-fn address(place: &[u8; PLACE]) -> SocketAddr {
-    let (octets, rest) = place.split_at(16);
-    let octets: [u8; 16] = std::array::from_fn(|n| octets[n]);
-    (Ipv6Addr::from(octets).to_canonical(), u16::from_be_bytes([rest[0], rest[1]])).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_an_address_as_on_the_wire() {
-        for text in ["192.0.2.7:443", "[2001:db8::1]:80"] {
-            let of: SocketAddr = text.parse().unwrap();
-            assert_eq!(address(&place(of)), of);
-        }
-        let four = place("192.0.2.7:443".parse().unwrap());
-        assert_eq!(four[8..], [0, 0, 0xff, 0xff, 192, 0, 2, 7, 1, 187, 0, 0]);
     }
 }

@@ -1,4 +1,5 @@
-//! A download by QUIC whose client follows its address: `serve ADDRESS CERTIFICATE OCTETS` and `get ADDRESS CERTIFICATE`.
+//! A download by QUIC whose client follows its address: `serve ADDRESS CERTIFICATE OCTETS` and `get ADDRESS CERTIFICATE`. With `stay`
+//! instead of `get` it does not, and has to be carried.
 //! And a proxy over it: `lead ADDRESS CERTIFICATE` before the servers, `socks ADDRESS CERTIFICATE LISTEN` beside a program.
 #![forbid(unsafe_code)]
 
@@ -24,12 +25,13 @@ async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", address, certificate, octets] => serve(address.parse()?, certificate, octets).await,
-        ["get", address, certificate] => get(address.parse()?, certificate).await,
+        ["get", address, certificate] => get(connected(address.parse()?, certificate).await?).await,
+        ["stay", address, certificate] => get(staying(address.parse()?, certificate).await?.1).await,
         ["lead", address, certificate] => tunnel::lead(server(address.parse()?, certificate)?).await,
         ["socks", address, certificate, listen] => {
             tunnel::take(connected(address.parse()?, certificate).await?, listen.parse()?).await
         }
-        _ => Err("serve|lead ADDRESS CERTIFICATE, get|socks ADDRESS CERTIFICATE: see the source".into()),
+        _ => Err("serve|lead ADDRESS CERTIFICATE, get|stay|socks ADDRESS CERTIFICATE: see the source".into()),
     }
 }
 
@@ -72,8 +74,8 @@ async fn serve(address: SocketAddr, certificate: &str, octets: &str) -> Result<(
     Ok(())
 }
 
-/// A connection that follows this end's address.
-async fn connected(address: SocketAddr, certificate: &str) -> Result<Connection, Failure> {
+/// A connection by one socket, and what has that.
+async fn staying(address: SocketAddr, certificate: &str) -> Result<(Endpoint, Connection), Failure> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(certificate)?)?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
@@ -81,12 +83,17 @@ async fn connected(address: SocketAddr, certificate: &str) -> Result<Connection,
     let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
     endpoint.set_default_client_config(config);
     let connection = endpoint.connect(address, "roaming")?.await?;
+    Ok((endpoint, connection))
+}
+
+/// A connection that follows this end's address.
+async fn connected(address: SocketAddr, certificate: &str) -> Result<Connection, Failure> {
+    let (endpoint, connection) = staying(address, certificate).await?;
     tokio::spawn(follow(endpoint, address));
     Ok(connection)
 }
 
-async fn get(address: SocketAddr, certificate: &str) -> Result<(), Failure> {
-    let connection = connected(address, certificate).await?;
+async fn get(connection: Connection) -> Result<(), Failure> {
     let (mut ask, mut answer) = connection.open_bi().await?;
     ask.write_all(b"?").await?;
     let mut out = tokio::io::stdout();

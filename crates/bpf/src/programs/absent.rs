@@ -11,7 +11,7 @@ pub(crate) struct Programs(Infallible);
 
 impl Programs {
     pub(crate) fn load(_: &[u8]) -> Result<Self, String> {
-        Err(MISSING.unwrap_or_default().to_owned())
+        missing()
     }
 
     pub(crate) fn attach_struct_ops(&mut self, _: &str) -> Result<(), String> {
@@ -55,6 +55,26 @@ impl Programs {
     }
 }
 
-pub(crate) fn take<const N: usize>(_: BorrowedFd<'_>, _: &[u8]) -> Result<Option<[u8; N]>, String> {
+fn missing<T>() -> Result<T, String> {
     Err(MISSING.unwrap_or_default().to_owned())
+}
+
+pub(crate) fn take<const N: usize>(_: BorrowedFd<'_>, _: &[u8]) -> Result<Option<[u8; N]>, String> {
+    missing()
+}
+
+pub(crate) fn lookup<const N: usize>(_: BorrowedFd<'_>, _: &[u8]) -> Result<Option<[u8; N]>, String> {
+    missing()
+}
+
+pub(crate) fn delete(_: BorrowedFd<'_>, _: &[u8]) -> Result<(), String> {
+    missing()
+}
+
+pub(crate) fn insert(_: BorrowedFd<'_>, _: &[u8], _: &[u8]) -> Result<(), String> {
+    missing()
+}
+
+pub(crate) fn first_key<const N: usize>(_: BorrowedFd<'_>) -> Result<Option<[u8; N]>, String> {
+    missing()
 }

@@ -10,9 +10,9 @@ mod loaded;
 mod tcx;
 
 #[cfg(not(feature = "ebpf"))]
-pub(crate) use absent::{Programs, take};
+pub(crate) use absent::{Programs, delete, first_key, insert, lookup, take};
 #[cfg(feature = "ebpf")]
-pub(crate) use entry::take;
+pub(crate) use entry::{delete, first_key, insert, lookup, take};
 #[cfg(feature = "ebpf")]
 pub(crate) use loaded::Programs;
 

@@ -9,6 +9,7 @@ mod roam;
 mod sdtp;
 mod session;
 mod session_below;
+mod session_caught;
 mod session_datagrams;
 mod session_failures;
 mod session_kept;

@@ -14,14 +14,14 @@ use crate::session_scene::{Detour, Scene, octets};
 use crate::support::PATIENCE;
 
 /// A target of UDP that gives back what comes, behind a header of the PROXY protocol; from where it was asked.
-struct Echo {
-    port: u16,
+pub(crate) struct Echo {
+    pub(crate) port: u16,
     seen: Arc<Mutex<Vec<SocketAddr>>>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Echo {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let port = socket.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ impl Echo {
         Self { port, seen, is_over }
     }
 
-    fn asked_from(&self) -> usize {
+    pub(crate) fn asked_from(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 }
@@ -56,10 +56,10 @@ impl Drop for Echo {
     }
 }
 
-fn with(echo: &Echo, below: &str) -> Scene {
+pub(crate) fn with(echo: &Echo, below: &str, change: impl Fn(&str) -> String) -> Scene {
     let (port, below) = (echo.port, below.to_owned());
     Scene::with(move |config| {
-        let config = config.replacen("[session]", &format!("[session]\nbelow = \"{below}\""), 1);
+        let config = change(&config).replacen("[session]", &format!("[session]\nbelow = \"{below}\""), 1);
         config.replace("ports = [", &format!("udp_ports = [{port}], ports = ["))
     })
 }
@@ -169,7 +169,7 @@ impl Relay {
 fn datagrams_go_to_a_target_and_back() {
     let echo = Echo::new();
     for below in ["tcp", "udp"] {
-        let scene = with(&echo, below);
+        let scene = with(&echo, below, str::to_owned);
         let run = Run::by(&scene, scene.server.address, below);
         let relay = run.relay();
         // The first ones wait for the session: none is lost without a reason.
@@ -207,7 +207,7 @@ fn datagrams_go_to_a_target_and_back() {
 #[test]
 fn what_goes_nowhere_is_refused_with_a_reason_and_harms_nobody() {
     let echo = Echo::new();
-    let mut scene = with(&echo, "tcp");
+    let mut scene = with(&echo, "tcp", str::to_owned);
     let run = Run::by(&scene, scene.server.address, "tcp");
     let relay = run.relay();
     relay.exchange(&name(), echo.port, b"before");
@@ -241,7 +241,7 @@ fn what_goes_nowhere_is_refused_with_a_reason_and_harms_nobody() {
 fn a_target_that_is_not_there_is_said_and_tried_again() {
     let echo = Echo::new();
     let port = echo.port;
-    let mut scene = with(&echo, "tcp");
+    let mut scene = with(&echo, "tcp", str::to_owned);
     let run = Run::by(&scene, scene.server.address, "tcp");
     let relay = run.relay();
     relay.exchange(&name(), port, b"there");
@@ -273,7 +273,7 @@ fn a_target_that_is_not_there_is_said_and_tried_again() {
 #[test]
 fn a_session_of_datagrams_goes_on_by_another_path() {
     let echo = Echo::new();
-    let scene = with(&echo, "tcp");
+    let scene = with(&echo, "tcp", str::to_owned);
     let between = Detour::new(scene.server.address);
     let run = Run::by(&scene, between.address, "tcp");
     let relay = run.relay();
@@ -289,7 +289,7 @@ fn a_session_of_datagrams_goes_on_by_another_path() {
 #[test]
 fn there_is_no_relay_without_a_peer_that_was_named_nor_more_than_there_may_be() {
     let echo = Echo::new();
-    let scene = with(&echo, "tcp");
+    let scene = with(&echo, "tcp", str::to_owned);
     let run = Run::new(&scene, &[]);
     let (_control, code, _) = run.associate();
     assert_eq!(code, 7, "RFC 1928 section 6: command not supported");

@@ -171,7 +171,7 @@ fn an_end_with_something_else_below_listens_where_the_one_before_did() {
 }
 
 /// The end of a `session run` or `connect`: the child of that process that has its arguments.
-fn end_of(run: u32) -> Option<Pid> {
+pub(crate) fn end_of(run: u32) -> Option<Pid> {
     let line = |pid: &str| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let own = line(&run.to_string());
     let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children")).ok()?;

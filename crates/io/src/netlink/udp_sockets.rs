@@ -39,9 +39,21 @@ impl UdpSockets {
     /// # Errors
     /// What the kernel says, such as that it has no `CONFIG_INET_UDP_DIAG`.
     pub fn to_port(&mut self, port: u16) -> io::Result<Vec<UdpSocket>> {
+        self.matching(|socket| socket.remote.port() == port)
+    }
+
+    /// Those that are connected to this machine's loopback addresses.
+    ///
+    /// # Errors
+    /// As of [`UdpSockets::to_port`].
+    pub fn within(&mut self) -> io::Result<Vec<UdpSocket>> {
+        self.matching(|socket| socket.remote.ip().is_loopback())
+    }
+
+    fn matching(&mut self, is_wanted: impl Fn(&UdpSocket) -> bool) -> io::Result<Vec<UdpSocket>> {
         // A connected socket of UDP is `TCP_ESTABLISHED`.
         self.0.all(IPPROTO_UDP, &ExtensionFlags::empty(), &StateFlags::ESTABLISHED, |response| {
-            Some(socket_of(&response)).filter(|socket| socket.remote.port() == port)
+            Some(socket_of(&response)).filter(&is_wanted)
         })
     }
 }
@@ -68,5 +80,6 @@ mod tests {
         assert_eq!((seen.local, seen.has_unread), (client.local_addr().unwrap(), false));
         server.send_to(b"x", seen.local).unwrap();
         assert_eq!(sockets.to_port(port).unwrap(), [UdpSocket { has_unread: true, ..seen }]);
+        assert!(sockets.within().unwrap().iter().any(|socket| socket.cookie == seen.cookie));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::get;
 
@@ -15,5 +15,10 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 /// What the kernel says, as where it is older.
 pub fn network_cookie() -> io::Result<u64> {
     let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
-    get(socket.as_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE)
+    cookie_of(socket.as_fd())
+}
+
+/// The same of a socket's.
+pub(super) fn cookie_of(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    get(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE)
 }

@@ -19,6 +19,7 @@ use libc::{c_int, seccomp_notif, seccomp_notif_resp};
 
 use super::check;
 use super::kept_stream::unconnect;
+use super::network_cookie::cookie_of;
 use address::{local_address, parse, peer_address, raw};
 pub use passing::KeptConnects;
 use passing::receive;
@@ -51,6 +52,8 @@ pub struct Connects {
 pub enum Call {
     /// It wants a connection of TCP.
     Tcp(Attempt),
+    /// It names the target of a socket of UDP.
+    Udp(Attempt),
     /// Nobody can tell: neither its memory nor its socket can be looked at, as where Yama forbids it (ptrace(2)).
     Unseen(Unseen),
 }
@@ -74,7 +77,7 @@ impl Unseen {
     }
 }
 
-/// A connection of TCP that a program wants, and waits for.
+/// A connection that a program wants, and waits for.
 #[derive(Debug)]
 pub struct Attempt {
     id: u64,
@@ -93,6 +96,22 @@ impl Attempt {
     pub fn led(&self) -> Option<[SocketAddr; 2]> {
         let peer = peer_address(self.socket.as_fd()).ok()?;
         Some([local_address(self.socket.as_fd()).ok()?, peer])
+    }
+
+    /// The network namespace of the program's socket, as [`crate::network_cookie`] has this thread's.
+    ///
+    /// # Errors
+    /// What the kernel says, as where it is older than Linux 5.14.
+    pub fn network(&self) -> io::Result<u64> {
+        cookie_of(self.socket.as_fd())
+    }
+
+    /// The program's socket is connected to nobody, and has no address by which it was.
+    ///
+    /// # Errors
+    /// What connect(2) says.
+    pub fn unconnect(&self) -> io::Result<()> {
+        unconnect(self.socket.as_fd())
     }
 }
 
@@ -115,7 +134,7 @@ impl Connects {
         Ok(Self { listener, channel: Some(channel) })
     }
 
-    /// The next one, if one waits; what is no connection of TCP goes on at once.
+    /// The next one, if one waits; what is neither TCP nor UDP goes on at once.
     ///
     /// # Errors
     /// The program and all its children are gone.
@@ -135,13 +154,13 @@ impl Connects {
                 Err(error) => return Err(error),
                 Ok(_) => {}
             }
-            let looked = attempt(&notice);
+            let looked = call(&notice);
             // What was looked at is the program that asked, and not one that has got its number since.
             if self.is_valid(notice.id).is_err() {
                 continue;
             }
             match looked {
-                Ok(Some(attempt)) => return Ok(Some(Call::Tcp(attempt))),
+                Ok(Some(call)) => return Ok(Some(call)),
                 Ok(None) => self.respond(notice.id, 0, true),
                 Err(error) => return Ok(Some(Call::Unseen(Unseen { id: notice.id, error }))),
             }
@@ -245,19 +264,22 @@ fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
     (one.ip().to_canonical(), one.port()) == (other.ip().to_canonical(), other.port())
 }
 
-/// What a notice means; [`None`]: it is no connection of TCP.
-fn attempt(notice: &seccomp_notif) -> io::Result<Option<Attempt>> {
+/// What a notice means; [`None`]: it is neither TCP nor UDP.
+fn call(notice: &seccomp_notif) -> io::Result<Option<Call>> {
     let [fd, address, len, ..] = notice.data.args;
     let bytes = read_memory(notice.pid, address, (len as usize).min(LONGEST))?;
     let Some(remote) = parse(&bytes) else { return Ok(None) };
     let socket = fetch(notice.pid, fd as RawFd)?;
     let option = |option| super::get::<c_int>(socket.as_fd(), libc::SOL_SOCKET, option);
-    // A socket of MPTCP that meets plain TCP is one of TCP (RFC 8684 §3.7).
-    let is_tcp = matches!(option(libc::SO_PROTOCOL)?, libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
-        && option(libc::SO_TYPE)? == libc::SOCK_STREAM;
+    let kind = match (option(libc::SO_TYPE)?, option(libc::SO_PROTOCOL)?) {
+        // A socket of MPTCP that meets plain TCP is one of TCP (RFC 8684 §3.7).
+        (libc::SOCK_STREAM, libc::IPPROTO_TCP | libc::IPPROTO_MPTCP) => Call::Tcp,
+        (libc::SOCK_DGRAM, libc::IPPROTO_UDP) => Call::Udp,
+        _ => return Ok(None),
+    };
     let is_six = option(libc::SO_DOMAIN)? == libc::AF_INET6;
     let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
-    Ok(is_tcp.then_some(Attempt { id: notice.id, remote, socket, is_six, is_left: false }))
+    Ok(Some(kind(Attempt { id: notice.id, remote, socket, is_six, is_left: false })))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::{Attempt, Call, Connects, Unseen};
 const LEN: usize = 1 + 1 + 8 + 4 + 16 + 2;
 const TCP: u8 = 1;
 const UNSEEN: u8 = 2;
+const UDP: u8 = 3;
 /// Of its socket: it is one of IPv6, and one before may have led it somewhere.
 const SIX: u8 = 1;
 const LEFT: u8 = 2;
@@ -64,7 +65,7 @@ impl KeptConnects {
         here.set_nonblocking(true)?;
         self.channel = Some(here);
         for waiting in &mut self.waiting {
-            if let Call::Tcp(attempt) = &mut waiting.call {
+            if let Call::Tcp(attempt) | Call::Udp(attempt) = &mut waiting.call {
                 attempt.is_left |= waiting.is_passed;
             }
             waiting.is_passed = false;
@@ -105,7 +106,7 @@ impl KeptConnects {
 
 fn number(call: &Call) -> u64 {
     match call {
-        Call::Tcp(attempt) => attempt.id,
+        Call::Tcp(attempt) | Call::Udp(attempt) => attempt.id,
         Call::Unseen(unseen) => unseen.id,
     }
 }
@@ -113,9 +114,10 @@ fn number(call: &Call) -> u64 {
 fn send(channel: &UnixDatagram, call: &Call) -> io::Result<()> {
     let nowhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
     let (kind, flags, error, remote, socket) = match call {
-        Call::Tcp(attempt) => {
+        Call::Tcp(attempt) | Call::Udp(attempt) => {
+            let kind = if matches!(call, Call::Tcp(_)) { TCP } else { UDP };
             let flags = if attempt.is_six { SIX } else { 0 } | if attempt.is_left { LEFT } else { 0 };
-            (TCP, flags, 0, attempt.remote, Some(attempt.socket.as_raw_fd()))
+            (kind, flags, 0, attempt.remote, Some(attempt.socket.as_raw_fd()))
         }
         Call::Unseen(unseen) => (UNSEEN, 0, unseen.error.raw_os_error().unwrap_or(0), nowhere, None),
     };
@@ -171,13 +173,14 @@ fn parsed(octets: &[u8], socket: Option<OwnedFd>) -> Option<Call> {
     let port = u16::from_ne_bytes(rest.try_into().ok()?);
     let id = u64::from_ne_bytes(*id);
     match kind {
-        TCP => {
+        TCP | UDP => {
             let Some(socket) = socket else {
                 return Some(Call::Unseen(Unseen { id, error: io::Error::from_raw_os_error(libc::EMFILE) }));
             };
             let remote = (Ipv6Addr::from(*address).to_canonical(), port).into();
             let (is_six, is_left) = (flags & SIX != 0, flags & LEFT != 0);
-            Some(Call::Tcp(Attempt { id, remote, socket, is_six, is_left }))
+            let call = if kind == TCP { Call::Tcp } else { Call::Udp };
+            Some(call(Attempt { id, remote, socket, is_six, is_left }))
         }
         UNSEEN => {
             let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*error));
@@ -201,7 +204,7 @@ mod tests {
         for _ in 0..2_000 {
             kept.turn();
             match answers.next().unwrap() {
-                Some(Call::Tcp(attempt)) => return attempt,
+                Some(Call::Tcp(attempt) | Call::Udp(attempt)) => return attempt,
                 Some(Call::Unseen(unseen)) => panic!("{unseen:?}"),
                 None => sleep(Duration::from_millis(1)),
             }

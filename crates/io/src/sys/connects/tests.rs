@@ -11,7 +11,7 @@ fn first_of(text: &str) -> (Child, Connects, Attempt) {
     loop {
         match connects.next().unwrap() {
             Some(Call::Tcp(attempt)) => return (child, connects, attempt),
-            Some(Call::Unseen(unseen)) => panic!("{unseen:?}"),
+            Some(call) => panic!("{call:?}"),
             None => {}
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -49,8 +49,8 @@ fn a_program_is_led_elsewhere_without_knowing() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_told_apart_from_what_is_no_tcp() {
-    // UDP and Unix sockets go on; then an address that is none, at a socket of TCP; then a descriptor that is none.
+fn what_cannot_be_looked_at_is_told_apart_from_what_is_neither_tcp_nor_udp() {
+    // A socket of UDP is seen, and Unix sockets go on; then an address that is none, at a socket of TCP; then a descriptor that is none.
     let text = "import ctypes, socket\n\
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.connect(('127.0.0.1', 9))\n\
         tcp = socket.socket(); libc = ctypes.CDLL(None, use_errno=True)\n\
@@ -65,6 +65,10 @@ fn what_cannot_be_looked_at_is_told_apart_from_what_is_no_tcp() {
             Ok(Some(Call::Unseen(unseen))) => {
                 refusals.push(unseen.refusal());
                 connects.answer_unseen(&unseen, false);
+            }
+            Ok(Some(Call::Udp(attempt))) => {
+                assert_eq!(attempt.remote, "127.0.0.1:9".parse().unwrap());
+                connects.let_go(&attempt);
             }
             Ok(Some(Call::Tcp(attempt))) => panic!("{attempt:?}"),
             Ok(None) => std::thread::sleep(std::time::Duration::from_millis(1)),
@@ -110,4 +114,34 @@ fn a_program_gets_an_error_or_goes_on() {
     connects.let_go(&attempt);
     listener.accept().unwrap();
     assert_eq!(said(child), "there\n");
+}
+
+#[test]
+fn a_socket_of_udp_is_led_elsewhere_and_may_be_led_again() {
+    let text = "import socket\nudp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        udp.connect(('192.0.2.1', 9)); udp.send(b'hello'); udp.connect(('192.0.2.2', 9)); print(udp.recv(9))\n";
+    let mut command = Command::new("python3");
+    let (child, connects) = Connects::of(command.args(["-c", text]).stdout(Stdio::piped())).unwrap();
+    let next = || loop {
+        match connects.next().unwrap() {
+            Some(Call::Udp(attempt)) => return attempt,
+            Some(call) => panic!("{call:?}"),
+            None => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    };
+    let ends = [(); 2].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+    for (n, end) in ends.iter().enumerate() {
+        let attempt = next();
+        assert_eq!(attempt.remote, ([192, 0, 2, 1 + n as u8], 9).into());
+        assert_eq!(attempt.network().unwrap(), crate::network_cookie().unwrap());
+        let led = connects.lead(&attempt, end.local_addr().unwrap()).unwrap();
+        end.connect(led.local).unwrap();
+        connects.answer(&attempt, led);
+        if n == 0 {
+            let mut datagram = [0; 9];
+            assert_eq!((end.recv(&mut datagram).unwrap(), &datagram[..5]), (5, &b"hello"[..]));
+        }
+    }
+    ends[1].send(b"there").unwrap();
+    assert_eq!(said(child), "b'there'\n");
 }

@@ -43,7 +43,10 @@ impl Carrier {
     /// Nobody wants a session of datagrams any more. One that can tell nobody of it now does not wait until it can.
     pub(in crate::services::session) fn end_datagrams(&mut self, socket: Socket) {
         if self.is_connected(socket) {
-            self.end.finish(Clock::SYSTEM.now(), socket);
+            let now = Clock::SYSTEM.now();
+            // What was sent last is on its way, and the other end would keep the session.
+            self.carried.insert(socket, Some(now));
+            self.end.finish(now, socket);
         } else {
             self.reset(socket, Reason::Aborted);
         }

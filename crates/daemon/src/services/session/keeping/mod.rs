@@ -9,7 +9,7 @@ mod slots;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
 use handfast_assist::iosl::end::Saved;
@@ -119,7 +119,7 @@ impl Keeping {
         let stream =
             bases.and_then(|bases| self.store.take(&name(bases.number))).map(std::net::TcpStream::from);
         let program = bases.zip(stream).map(|(bases, stream)| {
-            let kept = kept(&bases, &stream).ok();
+            let kept = standing(&bases, &stream).ok();
             (TcpStream::from_std(stream), kept)
         });
         let (note, had_program) = (entry.note.clone(), bases.is_some());
@@ -258,18 +258,31 @@ pub(super) fn kept_listener(
     name: &str,
     at: SocketAddr,
 ) -> io::Result<TcpListener> {
-    let (found, store) = match store {
-        Some(store) => (store.store.take(name).map(TcpListener::from), Some(store)),
-        None => (None, None),
-    };
-    let is_new = found.is_none();
-    let listener = found.map_or_else(|| TcpListener::bind(at), Ok)?;
-    // One that is kept stays so at all times.
-    if let Some(store) = store.filter(|_| is_new) {
-        store.keep(name, &listener)?;
-    }
+    let listener = kept(store, name, || TcpListener::bind(at))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// The same for datagrams.
+pub(super) fn kept_port(store: Option<&mut Keeping>, name: &str, at: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = kept(store, name, || UdpSocket::bind(at))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn kept<T: From<OwnedFd> + AsFd>(
+    store: Option<&mut Keeping>,
+    name: &str,
+    bind: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let Some(store) = store else { return bind() };
+    if let Some(found) = store.store.take(name) {
+        return Ok(found.into());
+    }
+    let new = bind()?;
+    // One that is kept stays so at all times.
+    store.store.keep(name, new.as_fd())?;
+    Ok(new)
 }
 
 /// Of a program's name. In base 36 all names have room in one string of the environment, which execve(2) bounds at 128 KiB; capitals are
@@ -290,7 +303,7 @@ fn name(mut number: u64) -> String {
 }
 
 /// How far a program's connection has come since its session has it.
-fn kept(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
+fn standing(bases: &Bases, stream: &std::net::TcpStream) -> io::Result<Kept> {
     // Not taken: if this process does not come to say it to the session, the next one has to find it.
     if has_failed(stream)? {
         return Err(io::ErrorKind::ConnectionReset.into());

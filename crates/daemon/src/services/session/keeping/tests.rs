@@ -32,13 +32,13 @@ fn a_reset_that_a_process_has_read_and_not_written_down_is_no_end_for_the_next_o
     let [program, own] = pair();
     let Standing { read, written, .. } = Standing::of(&own).unwrap();
     let bases = Bases { number: 1, read, written, is_ending: false };
-    assert!(kept(&bases, &own).is_ok_and(|kept| !kept.has_finished && !kept.is_told));
+    assert!(standing(&bases, &own).is_ok_and(|kept| !kept.has_finished && !kept.is_told));
     disconnect(&program).unwrap();
     settle();
     let mut stream = TcpStream::from_std(own.try_clone().unwrap());
     let error = io::Read::read(&mut stream, &mut [0]).unwrap_err();
     assert_eq!((error.kind(), has_failed(&own).unwrap()), (io::ErrorKind::ConnectionReset, false));
-    assert!(kept(&bases, &own).is_err());
+    assert!(standing(&bases, &own).is_err());
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn an_end_that_was_written_down_is_one_for_the_next_process() {
     let Standing { read, written, .. } = Standing::of(&own).unwrap();
     let bases = Bases { number: 1, read, written, is_ending: true };
     // It was killed before it has told the program.
-    assert!(kept(&bases, &own).is_ok_and(|kept| !kept.is_told));
+    assert!(standing(&bases, &own).is_ok_and(|kept| !kept.is_told));
     own.shutdown(std::net::Shutdown::Write).unwrap();
     program.shutdown(std::net::Shutdown::Write).unwrap();
     settle();
-    assert!(kept(&bases, &own).is_ok_and(|kept| kept.has_finished && kept.is_told));
+    assert!(standing(&bases, &own).is_ok_and(|kept| kept.has_finished && kept.is_told));
 }

@@ -1,13 +1,13 @@
 //! Connections of a program that knows of no proxy: its calls of connect(2) come here first.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
 use handfast_assist::iosl::probe::Policy;
 use handfast_core::Duration;
 use handfast_io::net::TcpStream as Stream;
-use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, Led, SourceId, wait};
+use handfast_io::{Attempt, Call, Clock, Connects, EventLoop, Led, SourceId, network_cookie, wait};
 use tracing::warn;
 
 use super::super::carrier::Plug;
@@ -15,6 +15,8 @@ use super::super::keeping::{Keeping, kept_listener};
 
 /// `EHOSTUNREACH` of errno(3).
 pub(super) const UNREACHABLE: i32 = 113;
+/// `EPERM`: as where a rule of this machine's firewall forbids it.
+pub(super) const FORBIDDEN: i32 = 1;
 /// `ECONNRESET`.
 const RESET: i32 = 104;
 /// Where sockets are led, as the names of descriptors have it that the next end gets.
@@ -22,6 +24,13 @@ const FOUR: &str = "caught-four";
 const SIX: &str = "caught-six";
 /// A connection within this machine is there by then.
 const WITHIN: Duration = Duration::from_millis(200);
+
+/// A call that concerns another machine.
+pub(super) enum Caught {
+    Connection(Attempt),
+    /// It names the target of a socket of UDP.
+    Datagrams(Attempt),
+}
 
 /// Where the calls come, and where sockets are led.
 pub(super) struct Catcher {
@@ -55,12 +64,18 @@ impl Catcher {
     ///
     /// # Errors
     /// The program and its children are gone, or who takes their calls: nobody is to wait for an answer of this.
-    pub(super) fn next(&self) -> io::Result<Option<Attempt>> {
+    pub(super) fn next(&self) -> io::Result<Option<Caught>> {
         loop {
             match self.connects.next()? {
                 None => return Ok(None),
-                Some(Call::Tcp(attempt)) if is_elsewhere(attempt.remote) => return Ok(Some(attempt)),
+                Some(Call::Tcp(attempt)) if is_elsewhere(attempt.remote) => {
+                    return Ok(Some(Caught::Connection(attempt)));
+                }
+                Some(Call::Udp(attempt)) if is_elsewhere(attempt.remote) => {
+                    return Ok(Some(Caught::Datagrams(attempt)));
+                }
                 Some(Call::Tcp(attempt)) => self.connects.let_go(&attempt),
+                Some(Call::Udp(attempt)) => self.let_go_datagrams(&attempt),
                 Some(Call::Unseen(unseen)) => {
                     warn!(error = %unseen.error, policy = ?self.policy, "a call of connect(2) cannot be looked at");
                     self.connects.answer_unseen(&unseen, self.policy == Policy::Prefer);
@@ -72,6 +87,40 @@ impl Catcher {
     /// The kernel connects the program to what it wants.
     pub(super) fn let_go(&self, attempt: &Attempt) {
         self.connects.let_go(attempt);
+    }
+
+    /// The same of a socket of UDP. One that was led before has the address by which it was, which is of this machine alone.
+    pub(super) fn let_go_datagrams(&self, attempt: &Attempt) {
+        if attempt.led().is_some_and(|[local, _]| local.ip().is_loopback()) {
+            // Where it fails the program hears of it from its own call.
+            let _ = attempt.unconnect();
+        }
+        self.connects.let_go(attempt);
+    }
+
+    /// Connects a program's socket of UDP and one of this end to each other: that one, and what [`Catcher::answer`] is to say.
+    pub(super) fn pair(&self, attempt: &Attempt) -> io::Result<(UdpSocket, Led)> {
+        if attempt.network()? != network_cookie()? {
+            return Err(io::Error::other("it is in another network namespace"));
+        }
+        // An address that it was given for another target may go.
+        if attempt.led().is_some_and(|[local, _]| !local.ip().is_loopback()) {
+            attempt.unconnect()?;
+        }
+        let mut last: io::Error = ErrorKind::AddrNotAvailable.into();
+        for own in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+            let led = UdpSocket::bind((own, 0)).and_then(|socket| {
+                let led = self.connects.lead(attempt, socket.local_addr()?)?;
+                socket.connect(led.local)?;
+                socket.set_nonblocking(true)?;
+                Ok((socket, led))
+            });
+            match led {
+                Ok(led) => return Ok(led),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
     /// The program gets an error: a number of errno(3).

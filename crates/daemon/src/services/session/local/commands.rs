@@ -12,7 +12,6 @@ use handfast_assist::iosl::probe::Policy;
 use handfast_io::net::UnixStream;
 use handfast_io::{DescriptorStore, EventLoop, keeps_octets};
 use serde_json::{Value, json};
-use tracing::info;
 
 use super::super::below::Below;
 use super::super::carrier::Plug;
@@ -59,7 +58,7 @@ enum PolicyWord {
 struct RunOptions {
     #[command(flatten)]
     peer: PeerOptions,
-    /// Takes all its connections of TCP, also of programs that know of no proxy; see below what that does to sudo
+    /// Takes its connections of TCP and what it connects of UDP, also of programs that know of no proxy; see below what that does to sudo
     #[arg(long)]
     all: bool,
     /// The same by the kernel's cgroup hooks (eBPF): as root, and without what --all does to sudo
@@ -92,8 +91,8 @@ and other set-user-ID programs do not work in it. What uses io_uring is not seen
 process: those of set-user-ID programs and of io_uring, too, and getpeername(2) names the server. A program is connected
 at once, and sees a reset where its server is not reached.
 
-The proxy relays UDP too, for programs that ask by SOCKS5's UDP ASSOCIATE; it needs --peer. With --all and --cgroup UDP
-goes straight.
+UDP goes by sessions too, but for questions to name servers (port 53). --cgroup takes all of it, --all what a program has
+connected by connect(2), and the proxy what is asked for by SOCKS5's UDP ASSOCIATE, which needs --peer.
 
 Exit code: that of PROGRAM. 2: the system does not allow it to run.";
 
@@ -205,9 +204,6 @@ fn begin_run(options: &ArgMatches, io: &mut EventLoop) -> Result<Begun, String> 
         (_, true) => Reach::Led,
         _ => Reach::Asked,
     };
-    if reach != Reach::Asked {
-        info!("UDP goes straight: only what is asked for by SOCKS5 outlives a change of address");
-    }
     let Some((name, arguments)) = program.split_first() else { return Err("error: no program".to_owned()) };
     let mut command = Program::new(name);
     command.args(arguments);

@@ -35,7 +35,7 @@ impl Local {
     pub(super) fn on_led(&mut self, io: &mut EventLoop, clients: Vec<Client>) {
         for mut client in clients {
             self.led.number += 1;
-            if let Some(name) = name_of(&client.target, self.led.number)
+            if let Some(name) = name_of(WAITING, &client.target, self.led.number)
                 && let (Via::Plug(plug @ Plug::Tcp(_), id), Some(store)) =
                     (&mut client.via, self.carrier.store())
                 && self.led.names.len() < MOST
@@ -62,7 +62,7 @@ impl Local {
             // One that a session has was not taken out of the store yet.
             let is_new = program.is_ok_and(|program| !self.carrier.has_program_at(program));
             let mut plug = Plug::Tcp(Stream::from_std(stream));
-            let (Some((target, number)), true, Ok(id)) = (parsed(&name), is_new, plug.add_to(io)) else {
+            let (Some((target, number)), true, Ok(id)) = (target_of(&name), is_new, plug.add_to(io)) else {
                 if let (Plug::Tcp(stream), true) = (plug, is_new) {
                     // It may be gone.
                     let _ = disconnect(&stream);
@@ -131,21 +131,27 @@ impl Local {
     }
 }
 
-/// [`None`]: the target is no address, which the kernel does not lead to.
-fn name_of(target: &Target, number: u64) -> Option<String> {
+/// A name that begins so, and says where a program wanted to go. [`None`]: the target is no address, which the kernel does not lead to.
+pub(super) fn name_of(begin: &str, target: &Target, number: u64) -> Option<String> {
     let address = match target.host().parse().ok()? {
         IpAddr::V4(four) => four.to_ipv6_mapped(),
         IpAddr::V6(six) => six,
     };
-    Some(format!("{WAITING}{:032x}{:04x}-{number}", u128::from(address), target.port()))
+    Some(format!("{begin}{:032x}{:04x}-{number}", u128::from(address), target.port()))
 }
 
-fn parsed(name: &str) -> Option<(Target, u64)> {
-    let (place, number) = name.strip_prefix(WAITING)?.split_once('-')?;
+/// What a name says that begins so: the target's address, and the number.
+pub(super) fn parsed(begin: &str, name: &str) -> Option<(SocketAddr, u64)> {
+    let (place, number) = name.strip_prefix(begin)?.split_once('-')?;
     let (address, port) = place.split_at_checked(32)?;
     let address = Ipv6Addr::from(u128::from_str_radix(address, 16).ok()?).to_canonical();
     let at = SocketAddr::from((address, u16::from_str_radix(port, 16).ok()?));
-    Some((Target::new(&at.ip().to_string(), at.port())?, number.parse().ok()?))
+    Some((at, number.parse().ok()?))
+}
+
+fn target_of(name: &str) -> Option<(Target, u64)> {
+    let (at, number) = parsed(WAITING, name)?;
+    Some((Target::new(&at.ip().to_string(), at.port())?, number))
 }
 
 #[cfg(test)]
@@ -156,13 +162,13 @@ mod tests {
     fn a_name_says_where_a_program_wanted_to_go() {
         for (host, port) in [("192.0.2.7", 443), ("2001:db8::1", 1)] {
             let target = Target::new(host, port).unwrap();
-            let name = name_of(&target, 77).unwrap();
+            let name = name_of(WAITING, &target, 77).unwrap();
             assert!(name.len() < 64 && !name.contains(':'), "{name}");
-            assert_eq!(parsed(&name), Some((target, 77)));
+            assert_eq!(target_of(&name), Some((target, 77)));
         }
-        assert_eq!(name_of(&Target::new("server.example", 1).unwrap(), 1), None);
+        assert_eq!(name_of(WAITING, &Target::new("server.example", 1).unwrap(), 1), None);
         for wrong in ["waiting-", "waiting-00-1", "other", "waiting-zz\u{e9}"] {
-            assert_eq!(parsed(wrong), None, "{wrong}");
+            assert_eq!(target_of(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The end beside a program: `handfastd session run` and `handfastd session connect`.
 
-mod associations;
 mod catcher;
 mod child;
 mod client;
@@ -42,11 +41,11 @@ use super::carrier::Carrier;
 use super::keeping::Outlives;
 use super::keys;
 use crate::services::questions::Questions;
-use associations::Associations;
 use catcher::Catcher;
 use child::Child;
 use client::Client;
 pub(super) use commands::{companions, tools};
+use datagrams::{Associations, Refusals};
 use fronts::Fronts;
 use gate::Gate;
 use group::Group;
@@ -109,7 +108,7 @@ enum Due {
     Waiting,
     /// Programs that have not said what they want.
     Asking,
-    /// Sessions of datagrams that nobody uses.
+    /// Datagrams that wait, and what nobody uses of what carries them.
     Datagrams,
     /// Programs that could not be taken.
     Accept,
@@ -126,6 +125,14 @@ pub(super) struct Local {
     peers: Peers,
     fronts: Option<Fronts>,
     associations: Associations,
+    /// Targets to which programs that were led here get nothing through.
+    refusals: Refusals,
+    /// When it is looked at what nobody uses any more of what datagrams are led to.
+    look_at_led: Option<Instant>,
+    /// The program has ended: until when its datagrams wait for sessions.
+    leaving_by: Option<Instant>,
+    /// Sockets of UDP that were connected to one of a program, in all.
+    pairs_made: u64,
     questions: Questions,
     resolver: Resolver,
     names: Names,
@@ -194,6 +201,10 @@ impl Local {
             peers,
             fronts: None,
             associations: Associations::new(),
+            refusals: Refusals::default(),
+            look_at_led: None,
+            leaving_by: None,
+            pairs_made: 0,
             questions,
             resolver: Resolver::new(io).map_err(system)?,
             names: Names::default(),
@@ -255,7 +266,7 @@ impl Local {
     /// Whether nothing is under way for any program.
     fn is_idle(&self) -> bool {
         let nobody_waits = self.waiting.is_empty() && self.looked_up.is_empty() && self.straight.is_empty();
-        nobody_waits && self.carrier.is_idle()
+        nobody_waits && !self.has_datagrams_left() && self.carrier.is_idle()
     }
 
     /// What has changed in this machine's network.
@@ -264,8 +275,10 @@ impl Local {
         if self.source.is_some_and(|(server, source)| source_towards(server).ok() != source) {
             self.source = None;
             self.peers.probes().on_network_change();
+            self.refuse_none();
             self.look_up_all_again();
         }
+        self.look_at_straight();
         let migrating = self.carrier.on_routes_changed();
         if migrating > 0 {
             info!(sessions = migrating, "addresses have changed: sessions migrate");

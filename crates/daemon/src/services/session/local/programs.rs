@@ -9,12 +9,13 @@ use handfast_assist::iosl::probe::{Decision, Policy};
 use handfast_assist::iosl::secure::PublicKey;
 use handfast_assist::iosl::session::Session;
 use handfast_core::{Duration, Instant};
-use handfast_io::{Attempt, EventLoop, source_towards};
+use handfast_io::{EventLoop, source_towards};
 use tracing::{info, warn};
 
 use super::super::carrier::News;
 use super::super::keeping::Left;
 use super::super::keys::name_of;
+use super::catcher::Caught;
 use super::client::{Client, Via};
 use super::front::{Dialect, Refusal};
 use super::peers::{Asked, Peer};
@@ -159,7 +160,14 @@ impl Local {
 
     /// A program calls connect(2).
     pub(super) fn on_calls(&mut self, io: &mut EventLoop) {
-        while let Some(attempt) = self.next_call() {
+        while let Some(caught) = self.next_call() {
+            let attempt = match caught {
+                Caught::Connection(attempt) => attempt,
+                Caught::Datagrams(attempt) => {
+                    self.on_datagrams_call(io, &attempt);
+                    continue;
+                }
+            };
             if let Some(catcher) = &self.catcher
                 && catcher.led_before(&attempt).is_some_and(|at| self.carrier.has_program_at(at))
             {
@@ -175,7 +183,7 @@ impl Local {
         self.hear(io);
     }
 
-    fn next_call(&mut self) -> Option<Attempt> {
+    fn next_call(&mut self) -> Option<Caught> {
         // Where it is closed the kernel has connect(2) fail that nobody would answer (`seccomp_unotify(2)`).
         self.catcher.as_ref()?.next().unwrap_or_else(|_| {
             self.catcher = None;
@@ -265,7 +273,7 @@ impl Local {
         }
         let decision = self.peers.probes().on_refused(Self::now(), peer.server());
         if self.associations.of(socket).is_some() {
-            return self.on_datagrams_unreached(socket);
+            return self.on_datagrams_unreached(io, socket);
         }
         if let Some(Waiting { client, .. }) = self.waiting.remove(&socket) {
             self.give_up(socket);
@@ -307,7 +315,7 @@ impl Local {
     }
 
     fn on_failed(&mut self, io: &mut EventLoop, socket: Socket, reason: Reason) {
-        self.on_datagrams_failed(socket, reason);
+        self.on_datagrams_failed(io, socket, reason);
         let client = self.waiting.remove(&socket).map(|waiting| waiting.client);
         let purpose = self.purposes.remove(&socket).filter(|purpose| purpose.aim == Aim::Program);
         // No failure, where this end has wanted it so.

@@ -119,6 +119,8 @@ impl Running for Local {
             return self.on_association(io, id);
         } else if self.gate.as_ref().is_some_and(|gate| gate.has(id)) {
             self.accept(io);
+        } else if self.gate.as_ref().and_then(Gate::aliases).is_some_and(|aliases| aliases.has(id)) {
+            return self.on_alias(io, id);
         } else if self.catcher.as_ref().is_some_and(|catcher| catcher.id() == id) {
             self.on_calls(io);
         } else if id == self.resolver.id() {
@@ -129,6 +131,10 @@ impl Running for Local {
             self.timers.set_by(Due::Routes, Self::now() + SETTLE);
         } else if self.child.as_ref().is_some_and(|child| child.id() == id) {
             let has_ended = self.child.as_mut().is_some_and(Child::look);
+            if has_ended {
+                self.leave_datagrams(io);
+                self.hear(io);
+            }
             if has_ended && self.is_for_connect {
                 // Its threads may wait for input still, and have its socket.
                 self.carrier.programs_are_gone();
@@ -164,7 +170,8 @@ impl Running for Local {
         self.timers.set(Due::Straight, self.straight.deadline());
         self.timers.set(Due::Waiting, self.waits_until());
         self.timers.set(Due::Asking, self.fronts.as_ref().and_then(Fronts::deadline));
-        self.timers.set(Due::Datagrams, self.associations.deadline());
+        let datagrams = self.datagrams_deadline();
+        self.timers.set(Due::Datagrams, datagrams);
         self.timers.set(Due::End, end);
         self.timers.next()
     }
@@ -177,7 +184,7 @@ impl Running for Local {
                 Due::Straight => self.straight.on_timer(io, now),
                 Due::Waiting => self.on_waited(io, now),
                 Due::Asking => self.fronts.iter_mut().for_each(|fronts| fronts.on_timer(now)),
-                Due::Datagrams => self.end_idle_datagrams(now),
+                Due::Datagrams => self.on_datagrams_due(io, now),
                 Due::Accept => self.accept(io),
                 Due::Questions => self.accept_questions(io),
                 Due::Routes => self.look_at_routes(),

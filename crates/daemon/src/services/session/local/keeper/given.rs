@@ -11,6 +11,7 @@ use handfast_io::{Connects, DescriptorStore, EventLoop};
 use super::super::super::keeping::{Keeping, SLOTS};
 use super::super::catcher::Catcher;
 use super::super::child::Child as Watched;
+use super::super::datagrams::PAIRED;
 use super::super::fronts::Fronts;
 use super::super::gate::Gate;
 use super::super::led::WAITING;
@@ -70,11 +71,13 @@ impl Given {
             local.gate = Some(Gate::open(policy, &group, local.carrier.store(), io)?);
         }
         let led = local.carrier.store().map(|store| store.take_all(WAITING)).unwrap_or_default();
+        let paired = local.carrier.store().map(|store| store.take_all(PAIRED)).unwrap_or_default();
         local.restore(io, left);
         if is_again {
             local.look_up_unknown();
         }
         local.go_on_with_led(io, led);
+        local.go_on_with_pairs(io, paired);
         if let Some(store) = local.carrier.store() {
             store.ready();
         }

@@ -42,8 +42,8 @@ const CALLS: &str = "calls";
 /// The program's cgroup.
 const GROUP: &str = "group";
 
-/// Descriptors that are kept: of as many sessions as an end has, and some more.
-const MOST: usize = 10_400;
+/// Descriptors that are kept: of as many sessions as an end has, of what datagrams are led to, and some more.
+const MOST: usize = 10_700;
 /// Ends that do not come to begin, so many in a row, are not followed by another one.
 const TOO_OFTEN: u32 = 10;
 /// How often it looks at both, beside when it is told.
