@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
+use std::os::fd::OwnedFd;
 
 use handfast_assist::iosl::frame::Target;
 use handfast_bpf::Datagrams;
@@ -13,13 +14,10 @@ use handfast_io::{Clock, EventLoop, Interest, SourceId};
 use tracing::warn;
 
 use super::super::super::keeping::{Keeping, kept_port};
-use super::port::receive;
+use super::port::{LONGEST, receive};
 
 /// As the names of descriptors have it that the next end gets; a number follows.
 const NAME: &str = "alias-";
-
-/// The longest datagram of UDP.
-const LONGEST: usize = 65_535;
 
 /// A target that nothing was led to for so long may lose its alias.
 const UNUSED_FOR: Duration = Duration::from_secs(10);
@@ -42,6 +40,19 @@ struct Alias {
     is_leaving: bool,
 }
 
+/// The name and the place of each, by its slot: those of IPv4 come first.
+fn places() -> impl Iterator<Item = (usize, String, SocketAddr)> {
+    let families: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    (0..2 * Datagrams::EACH)
+        .map(move |slot| (slot, format!("{NAME}{slot}"), (families[slot / Datagrams::EACH], 0).into()))
+}
+
+/// What whoever keeps descriptors for ends has for them: to have each kept would take a program's start long. Where it lacks some,
+/// the first end binds them.
+pub(in super::super) fn sockets() -> impl Iterator<Item = (String, OwnedFd)> {
+    places().map_while(|(_, name, at)| Some((name, StdSocket::bind(at).ok()?.into())))
+}
+
 /// Sockets without what the kernel knows of them.
 pub(in super::super) struct Listening(BTreeMap<SourceId, Alias>);
 
@@ -60,10 +71,8 @@ impl Listening {
     /// What bind(2) says for IPv4.
     pub(in super::super) fn open(mut store: Option<&mut Keeping>, io: &mut EventLoop) -> io::Result<Self> {
         let mut all = BTreeMap::new();
-        let families: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        for slot in 0..2 * Datagrams::EACH {
-            let at = families[slot / Datagrams::EACH];
-            match kept_port(store.as_deref_mut(), &format!("{NAME}{slot}"), (at, 0).into()) {
+        for (slot, name, at) in places() {
+            match kept_port(store.as_deref_mut(), &name, at) {
                 Ok(socket) => {
                     let mut socket = UdpSocket::from_std(socket);
                     let id = io.add(&mut socket, Interest::READABLE)?;
@@ -126,6 +135,11 @@ impl Aliases {
     /// Whether a program of the cgroup sends from there.
     pub(super) fn is_sender(&self, from: SocketAddr) -> bool {
         said(self.kernel.is_sender(from)).unwrap_or_default()
+    }
+
+    /// Whether the socket that has sent from there was closed.
+    pub(super) fn is_closed(&self, from: SocketAddr) -> bool {
+        said(self.kernel.is_sender(from)) == Some(false)
     }
 
     /// Programs that send there get an error until then.

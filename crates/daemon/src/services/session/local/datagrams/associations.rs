@@ -12,7 +12,7 @@ use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 use handfast_wire::{SocksDatagram, SocksHost};
 
 use super::super::super::idle::{IDLE, Idle};
-use super::port::receive;
+use super::port::{LONGEST, receive};
 use super::route::Route;
 use super::ways::{Pair, Relay, Way};
 
@@ -27,9 +27,6 @@ pub(super) const MOST_PAIRS: usize = 256;
 
 /// Sessions of one program. Of more, the one that was silent for longest ends.
 pub(super) const MOST_OF_ONE: usize = 64;
-
-/// The longest datagram of UDP.
-const LONGEST: usize = 65_535;
 
 /// What a program sends by one way.
 pub(super) struct Association {
@@ -185,6 +182,11 @@ impl Associations {
         for number in unused {
             self.close(number);
         }
+    }
+
+    /// Sockets that the kernel leads, with whose they are.
+    pub(super) fn led(&self) -> impl Iterator<Item = (SocketAddr, u64)> {
+        self.led.iter().map(|(from, number)| (*from, *number))
     }
 
     /// Targets to which something goes that the kernel leads here.
