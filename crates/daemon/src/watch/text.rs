@@ -109,8 +109,7 @@ pub(super) fn sum(report: &Report) -> String {
 /// What no timer and no window helps: the connection has lost its address.
 pub(super) fn moved(report: &Report) -> Option<String> {
     let lost = plural(report.moved, "stall");
-    (report.moved > 0)
-        .then(|| format!("{lost} ended with the connection's address: a session goes on at another one"))
+    (report.moved > 0).then(|| format!("{lost} ended as the address went: a session goes on at another one"))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -152,7 +151,7 @@ mod tests {
         for end in [End::Broke, End::Lasts] {
             let (report, text) = told(end);
             assert!(text.ends_with("a session goes on at another address: handfastd session"), "{text}");
-            assert!(sum(&report).contains("1 stall ended with the connection's address"), "{}", sum(&report));
+            assert!(sum(&report).contains("1 stall ended as the address went"), "{}", sum(&report));
             assert_eq!(report.json()["watch"]["lost_their_address"], 1);
         }
         let (report, text) = told(End::WentOn);

@@ -110,7 +110,7 @@ pub(super) mod testing {
     use handfast_watch::{Cause, ConnectionId, Direction, End, Path, Phase, Stall};
 
     /// A cause for so long, and then the timer for 1 s.
-    pub fn stall(direction: Direction, cause: Cause, millis: u64) -> Stall {
+    pub(in super::super) fn stall(direction: Direction, cause: Cause, millis: u64) -> Stall {
         let phase =
             |cause, from, to| Phase { cause, from: Instant::from_millis(from), to: Instant::from_millis(to) };
         Stall {

@@ -12,8 +12,8 @@ use handfast_assist::iosl::secure::PublicKey;
 use handfast_core::Instant;
 use handfast_io::net::TcpListener;
 use handfast_io::{
-    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, disconnect, listen_mptcp,
-    next_connection, takes_early_data,
+    Clock, EventLoop, Interest, ReadOutcome, SourceId, Timers, accept_fast, caps_timeout, disconnect,
+    listen_mptcp, next_connection, takes_early_data,
 };
 use serde_json::{Value, json};
 use tracing::{info, warn};
@@ -127,6 +127,11 @@ impl Server {
             } else if !takes_early_data() {
                 info!(
                     "a client's first message waits for TCP's handshake; `sysctl -w net.ipv4.tcp_fastopen=3` saves a round trip"
+                );
+            }
+            if !caps_timeout() {
+                info!(
+                    "a path over TCP waits for doubled timeouts after an outage: capping them needs Linux 6.15"
                 );
             }
             let listener_id = io.add(&mut listener, Interest::READABLE).context(|| "epoll".to_owned())?;
