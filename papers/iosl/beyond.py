@@ -17,6 +17,7 @@ from handfast.studies.reproduce import (
 from .measure import delay, detected, false_alarms, goodput
 
 CASES, GAPS, APPLICATIONS = ("goes", "stays"), ("50ms", "150ms", "1s"), ("told", "finds-out")
+SENDERS = ("tcp", "fresh", "iosl", "linux", "linux-fresh", "linux-iosl")
 CHOSEN, STARVED = "as-chosen", "alpha-0.3"
 NEAR = 0.98
 """A goodput above this share of another one is as good."""
@@ -72,7 +73,10 @@ def numbers(runs: Runs) -> Finding:
 
 
 def applications(runs: Runs) -> Finding:
-    """The layer against an application that is told of its address, and one that finds out; over today's sender too."""
+    """The layer against an application that is told of its address, and one that finds out; over today's sender too.
+
+    Each is judged against the same sessions without restored windows as well: what the layer is worth beyond sessions.
+    """
     cells = [{"gap": gap, "application": way} for gap in GAPS for way in APPLICATIONS]
 
     def judged(ours: str, theirs: str) -> tuple[Check, ...]:
@@ -86,11 +90,13 @@ def applications(runs: Runs) -> Finding:
         )
 
     return Finding(
-        tuple(
-            one
-            for cell in cells
-            for one in medians(runs, "goodput", "Mbit/s", goodput, ("tcp", "iosl", "linux", "linux-iosl"), **cell)
+        tuple(one for cell in cells for one in medians(runs, "goodput", "Mbit/s", goodput, SENDERS, **cell)),
+        judged("iosl", "tcp")
+        + judged("linux-iosl", "linux")
+        + judged("iosl", "fresh")
+        + judged("linux-iosl", "linux-fresh"),
+        Control(
+            "the same sessions on connections that begin with nothing, beside the applications",
+            judged("fresh", "tcp") + judged("linux-fresh", "linux"),
         ),
-        judged("iosl", "tcp") + judged("linux-iosl", "linux"),
-        Control("no layer", judged("tcp", "tcp") + judged("linux", "linux")),
     )
