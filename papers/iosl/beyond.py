@@ -6,6 +6,7 @@ from handfast.studies.reproduce import (
     Check,
     Control,
     Finding,
+    Measured,
     Runs,
     above,
     at_least,
@@ -14,7 +15,7 @@ from handfast.studies.reproduce import (
     pairs,
 )
 
-from .measure import delay, detected, false_alarms, goodput
+from .measure import ahead, delay, detected, false_alarms, goodput
 
 CASES, GAPS, APPLICATIONS = ("goes", "stays"), ("50ms", "150ms", "1s"), ("told", "finds-out")
 SENDERS = ("tcp", "fresh", "iosl", "linux", "linux-fresh", "linux-iosl")
@@ -24,7 +25,21 @@ NEAR = 0.98
 
 
 def _numbers(runs: Runs) -> list[str]:
-    return [*dict.fromkeys(run.choices["number"] for run in runs.all)]
+    return [*dict.fromkeys(run.choices["number"] for run in runs.all if run.sweep == "numbers")]
+
+
+def _alarms(runs: Runs) -> tuple[Measured, ...]:
+    """By how long each predicts ahead, and how often where the link stays."""
+    known = [*dict.fromkeys(run.choices["number"] for run in runs.all if run.sweep == "alarms")]
+    return tuple(
+        one
+        for number in known
+        for figure, name, unit, signal in (
+            (ahead, "ahead", "s", "goes"),
+            (false_alarms, "false alarms", "", "stays-at-0dB"),
+        )
+        for one in medians(runs, name, unit, figure, ["iosl"], signal=signal, number=number)
+    )
 
 
 def numbers(runs: Runs) -> Finding:
@@ -66,7 +81,8 @@ def numbers(runs: Runs) -> Finding:
             for figure, name, unit in shown
             if figure is not detected or case == "goes"
             for one in medians(runs, name, unit, figure, ["iosl"], number=number, case=case)
-        ),
+        )
+        + _alarms(runs),
         judged(CHOSEN),
         Control("alpha 0.3: three tenths of what the radio carries", judged(STARVED)),
     )

@@ -347,7 +347,7 @@ CLAIMS.claim(
     "numbers",
     "beyond the paper: of the numbers that it leaves open, ours do as well as any others that were tried",
     paper="names beta 0.7 and neither the thresholds nor alpha, kappa and mu",
-    needs=[need("numbers")],
+    needs=[need("numbers"), need("alarms")],
     figure=draw.by_number,
     beyond=True,
 )(beyond.numbers)

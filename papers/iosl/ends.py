@@ -103,7 +103,8 @@ def gain_by_capacity(runs: Runs) -> Finding:
         Control("the same sessions on connections that begin with nothing", judged("fresh")),
         cause="at 10 Mbit/s Algorithm 1's bound makes the loss: "
         + ", ".join(f"{one} {middle(runs, goodput, one, rate='10'):.2f}" for one in ("tcp", "iosl", "loose"))
-        + " Mbit/s, loose with a bound of twice the bandwidth-delay product; why 25 and 50 Mbit/s gain alike is not known",
+        + " Mbit/s, loose with a bound of twice the bandwidth-delay product; "
+        "why 25 and 50 Mbit/s gain alike is not known",
     )
 
 
