@@ -6,6 +6,7 @@ from handfast.studies.reproduce import (
     Check,
     Control,
     Finding,
+    Measured,
     Runs,
     above,
     at_least,
@@ -14,16 +15,31 @@ from handfast.studies.reproduce import (
     pairs,
 )
 
-from .measure import delay, detected, false_alarms, goodput
+from .measure import ahead, delay, detected, false_alarms, goodput
 
 CASES, GAPS, APPLICATIONS = ("goes", "stays"), ("50ms", "150ms", "1s"), ("told", "finds-out")
+SENDERS = ("tcp", "fresh", "iosl", "linux", "linux-fresh", "linux-iosl")
 CHOSEN, STARVED = "as-chosen", "alpha-0.3"
 NEAR = 0.98
 """A goodput above this share of another one is as good."""
 
 
 def _numbers(runs: Runs) -> list[str]:
-    return [*dict.fromkeys(run.choices["number"] for run in runs.all)]
+    return [*dict.fromkeys(run.choices["number"] for run in runs.all if run.sweep == "numbers")]
+
+
+def _alarms(runs: Runs) -> tuple[Measured, ...]:
+    """By how long each predicts ahead, and how often where the link stays."""
+    known = [*dict.fromkeys(run.choices["number"] for run in runs.all if run.sweep == "alarms")]
+    return tuple(
+        one
+        for number in known
+        for figure, name, unit, signal in (
+            (ahead, "ahead", "s", "goes"),
+            (false_alarms, "false alarms", "", "stays-at-0dB"),
+        )
+        for one in medians(runs, name, unit, figure, ["iosl"], signal=signal, number=number)
+    )
 
 
 def numbers(runs: Runs) -> Finding:
@@ -65,14 +81,18 @@ def numbers(runs: Runs) -> Finding:
             for figure, name, unit in shown
             if figure is not detected or case == "goes"
             for one in medians(runs, name, unit, figure, ["iosl"], number=number, case=case)
-        ),
+        )
+        + _alarms(runs),
         judged(CHOSEN),
         Control("alpha 0.3: three tenths of what the radio carries", judged(STARVED)),
     )
 
 
 def applications(runs: Runs) -> Finding:
-    """The layer against an application that is told of its address, and one that finds out; over today's sender too."""
+    """The layer against an application that is told of its address, and one that finds out; over today's sender too.
+
+    Each is judged against the same sessions without restored windows as well: what the layer is worth beyond sessions.
+    """
     cells = [{"gap": gap, "application": way} for gap in GAPS for way in APPLICATIONS]
 
     def judged(ours: str, theirs: str) -> tuple[Check, ...]:
@@ -86,11 +106,13 @@ def applications(runs: Runs) -> Finding:
         )
 
     return Finding(
-        tuple(
-            one
-            for cell in cells
-            for one in medians(runs, "goodput", "Mbit/s", goodput, ("tcp", "iosl", "linux", "linux-iosl"), **cell)
+        tuple(one for cell in cells for one in medians(runs, "goodput", "Mbit/s", goodput, SENDERS, **cell)),
+        judged("iosl", "tcp")
+        + judged("linux-iosl", "linux")
+        + judged("iosl", "fresh")
+        + judged("linux-iosl", "linux-fresh"),
+        Control(
+            "the same sessions on connections that begin with nothing, beside the applications",
+            judged("fresh", "tcp") + judged("linux-fresh", "linux"),
         ),
-        judged("iosl", "tcp") + judged("linux-iosl", "linux"),
-        Control("no layer", judged("tcp", "tcp") + judged("linux", "linux")),
     )

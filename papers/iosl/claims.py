@@ -43,6 +43,7 @@ from .measure import (
 RATES, GAPS = ("10", "50", "100"), ("200ms", "1s", "3s")
 FADES, LOOKS = ("200ms", "800ms", "1600ms"), ("iosl", "tau-4", "tau-16")
 NOISES = ("0dB", "1dB", "3dB")
+PREDICTED, ALARMED = ("iosl", "deaf", "jumpy"), ("iosl", "jumpy")
 STAYS = ("stays-at-0dB", "stays-at-4dB")
 HARMLESS = 0.99
 """False alarms that cost less than this share of the goodput do no harm."""
@@ -166,8 +167,8 @@ def download(runs: Runs) -> Finding:
 def predictor(runs: Runs) -> Finding:
     """Detection where the link goes; where it stays and gets weak, what false alarms cost."""
 
-    def judged(scheme: str) -> tuple[Check, ...]:
-        found = [
+    def found(scheme: str) -> tuple[Check, ...]:
+        return tuple(
             at_least(
                 f"{scheme} predicts, noise {noise}",
                 middle(runs, detected, scheme, case="goes", noise=noise),
@@ -175,8 +176,11 @@ def predictor(runs: Runs) -> Finding:
                 "%",
             )
             for noise in NOISES
-        ]
-        harm = [
+        )
+
+    def harmless(scheme: str) -> tuple[Check, ...]:
+        alarms = middle(runs, false_alarms, scheme, case=STAYS[0], noise="1dB")
+        harm = (
             at_least(
                 f"{scheme} / unwarned, {case}, noise {noise}",
                 middle(runs, goodput, scheme, case=case, noise=noise)
@@ -185,28 +189,33 @@ def predictor(runs: Runs) -> Finding:
             )
             for case in STAYS
             for noise in NOISES
-        ]
-        alarms = middle(runs, false_alarms, scheme, case=STAYS[0], noise="1dB")
-        return (*found, at_least(f"false alarms, {scheme}, {STAYS[0]}", alarms, 1), *harm)
+        )
+        return (at_least(f"false alarms, {scheme}, {STAYS[0]}", alarms, 1), *harm)
 
+    # Each half has a control of its own, and each of these has to fail.
+    deaf, jumpy = found("deaf"), harmless("jumpy")
+    either = Check(
+        "one of: " + ", ".join(f"{check}" for check in (*deaf, *jumpy)),
+        all(check.holds for check in deaf) or all(check.holds for check in jumpy),
+    )
     return Finding(
         tuple(
             one
             for noise in NOISES
-            for one in medians(runs, "predicted", "%", detected, ["iosl"], case="goes", noise=noise)
+            for one in medians(runs, "predicted", "%", detected, PREDICTED, case="goes", noise=noise)
         )
         + tuple(
             one
             for case in STAYS
             for noise in NOISES
             for figure, name, unit, schemes in (
-                (false_alarms, "false alarms", "", ["iosl"]),
-                (goodput, "goodput", "Mbit/s", ["tcp", "iosl", "unwarned"]),
+                (false_alarms, "false alarms", "", ALARMED),
+                (goodput, "goodput", "Mbit/s", ("tcp", "iosl", "unwarned", "jumpy")),
             )
             for one in medians(runs, name, unit, figure, schemes, case=case, noise=noise)
         ),
-        judged("iosl"),
-        Control("a layer that does not predict", judged("unwarned")),
+        (*found("iosl"), *harmless("iosl")),
+        Control("a fall of 12 dB is wanted (deaf), and for the harm 1 dB below 15 dB will do (jumpy)", (either,)),
     )
 
 
@@ -305,7 +314,7 @@ CLAIMS.claim(
     "11",
     "both ends: TCP, SCTP and MPTCP get their state back after a vertical handover",
     paper='Figure 11: "each transport layer with IoSL, recovers the transport state much faster"',
-    needs=[need("street"), need("association"), need("subflows")],
+    needs=[need("street"), need("association"), need("subflows"), need("quick"), need("buffer")],
     figure=draw.around_handover,
 )(ends.restored)
 
@@ -338,7 +347,7 @@ CLAIMS.claim(
     "numbers",
     "beyond the paper: of the numbers that it leaves open, ours do as well as any others that were tried",
     paper="names beta 0.7 and neither the thresholds nor alpha, kappa and mu",
-    needs=[need("numbers")],
+    needs=[need("numbers"), need("alarms")],
     figure=draw.by_number,
     beyond=True,
 )(beyond.numbers)

@@ -12,6 +12,8 @@ from .measure import SEGMENT_B, until, window_of
 RTTS, WAYS = ("20ms", "50ms", "100ms", "200ms"), ("down", "up")
 PEAK = 0.9
 RADIO_BPS = 50e6
+SHORTER = 0.95
+"""A time that is so much of another one, or less, is shorter."""
 
 
 @cache
@@ -22,6 +24,11 @@ def recovery(run: Run) -> float | None:
     """
     rate = PEAK * RADIO_BPS / 8 * SEGMENT_B / 1500
     return until(run, run.handover.down_s, run.result.duration_s, rate, window_of(run))
+
+
+def left(run: Run) -> float:
+    """From the cut until the end of the run, seconds."""
+    return run.result.duration_s - run.handover.down_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +53,19 @@ class Transport:
 
     def checks(self, runs: Runs, scheme: str) -> tuple[Check, ...]:
         """A share of the times of the others."""
-
-        def time(of: str, way: str, rtt: str) -> float:
-            return middle(runs, recovery, of, sweep=self.sweep, direction=way, rtt=rtt)
-
         return tuple(
-            at_most(f"{scheme} / {other}, {way}, {rtt}", time(scheme, way, rtt) / time(other, way, rtt), 0.95)
-            for other in self.others
-            for way in WAYS
-            for rtt in RTTS
+            self._beside(runs, scheme, other, way, rtt) for other in self.others for way in WAYS for rtt in RTTS
         )
+
+    def _beside(self, runs: Runs, scheme: str, other: str, way: str, rtt: str) -> Check:
+        """A share of the other's time; of no digits where the other is not back when the run ends."""
+        cell = {"sweep": self.sweep, "direction": way, "rtt": rtt}
+        ours, theirs, end = (
+            middle(runs, figure, of, **cell) for of, figure in ((scheme, recovery), (other, recovery), (other, left))
+        )
+        if theirs < end:
+            return at_most(f"{scheme} / {other}, {way}, {rtt}", ours / theirs, SHORTER)
+        return Check(f"{other}, {way}, {rtt}: not back in {end:.1f} s, {scheme} in {ours:.2f}", ours <= SHORTER * end)
 
 
 SCTP = Transport(
@@ -65,3 +75,11 @@ SCTP = Transport(
     ("sctp", "sctp-moved"),
 )
 MPTCP = Transport("MPTCP", "subflows", ("mptcp", "mptcp-moved", "mptcp-iosl"), ("mptcp", "mptcp-moved"))
+
+
+def ablations(runs: Runs) -> tuple[Measured, ...]:
+    """Two downloads that are not back: with another least timeout, and with another buffer."""
+    return (
+        *medians(runs, "SCTP in 50 s", "s", recovery, ("sctp-quick", "sctp-once"), sweep="quick", rtt="100ms"),
+        *medians(runs, "MPTCP, 4 MB", "s", recovery, ("mptcp", "mptcp-iosl"), sweep="buffer", rtt="200ms"),
+    )
