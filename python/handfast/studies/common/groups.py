@@ -19,15 +19,23 @@ class Group:
     """The rows that README has."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """Why a scheme is not run here, by its name."""
+    carry: tuple[str, ...] = ()
+    """Where the station's address changes: the schemes whose connections go on. With all others the application opens
+    another connection. Empty where the address stays."""
+
+    def reconnects(self, scheme: str) -> bool:
+        """Whether with a scheme the connection ends here, and the application opens another one."""
+        return bool(self.carry) and scheme not in self.carry
 
 
 _MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no make before break"
+_SESSIONS = ("iosl-peers",)
 _STORES = {"proxy": "it keeps megabytes while the radio is gone or slower, and the limit counts no store in the path"}
 
 GROUPS = (
     Group("loss", "no roam, the radio loses packets", "lost:", ("1 in 1,000", "1 in 100")),
     Group("core", "no roam, lossy network", "lost:", ("1 in 100",)),
-    Group("silent", "same access point, silent radio, unannounced", "about", ("1 s", "5 s"), cannot=_STORES),
+    Group("silent", "same access point, silent radio, unannounced", "about", ("5 s",), cannot=_STORES),
     Group("announced", "roam between access points, announced", "about", ("1 s", "3 s"), cannot=_STORES),
     Group(
         "unannounced",
@@ -45,5 +53,14 @@ GROUPS = (
         "",
         ("to the cell",),
         cannot={**_STORES, **dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS)},
+    ),
+    # What a proxy keeps meanwhile is lost with the connection, so the limit holds for it here.
+    Group("address", "another address, the app is told and reconnects", "about", ("1 s",), carry=_SESSIONS),
+    Group(
+        "address-app",
+        "another address after about 1 s, other apps",
+        "app",
+        ("notices after 10 s",),
+        carry=_SESSIONS,
     ),
 )
