@@ -31,9 +31,9 @@ def whole(made: Common) -> str:
 
 
 def stall(cell: Cell) -> str:
-    """The median, and in how many runs nothing new came."""
+    """The median, and in how many runs nothing new came; `never`: in no run did it."""
     if cell.stall is None:
-        return f"never ({cell.stalled})" if cell.stalled else UNKNOWN
+        return "never" if cell.stalled else UNKNOWN
     return f"{cell.stall.median:.2f}" + (f" ({cell.stalled} never)" if cell.stalled else "")
 
 

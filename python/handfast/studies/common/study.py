@@ -125,7 +125,9 @@ class Common(Drawn):
         """What README has, of every situation."""
         from handfast.studies.common.page import HEADS, judged
 
-        rows = [[f"{row.group.title}: {row.name}", *(text.replace("`", "") for text in judged(row))] for row in self.rows]
+        rows = [
+            [f"{row.group.title}: {row.name}", *(text.replace("`", "") for text in judged(row))] for row in self.rows
+        ]
         return Table(HEADS, rows)
 
 
