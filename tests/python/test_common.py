@@ -82,6 +82,30 @@ def test_the_gain_is_that_of_the_remedy_that_is_named() -> None:
     assert (common.named(better), common.gain(better)) == ("`eln`", "+10.0")
 
 
+def test_a_scheme_reconnects_where_the_address_changes_and_nowhere_else() -> None:
+    for group in GROUPS:
+        text = shipped.file(f"{FOLDER}/sweeps/{group.key}.toml").read_text(encoding="utf-8")
+        assert bool(group.carry) == (".network" in text), group.key
+        assert set(group.carry) <= set(common.schemes())
+        assert group.reconnects("linux") == bool(group.carry)
+        assert not any(group.reconnects(scheme) for scheme in group.carry)
+
+
+def test_where_the_application_reconnects_a_figure_says_so_and_the_application_is_named() -> None:
+    group = Group("x", "title", "about", shown=("1 s",), carry=("b",))
+    told = Row(group, "1 s", 1e6, (cell("linux", *[0.9] * 12, stall=0.08), cell("b", *[0.8] * 12, stall=0.04)))
+    made = common.Common((told,), ("linux", "b"), (1,), 10.0, 2, 0)
+    whole = common.whole(made)
+    assert "| title | about 1 s | **90.0** r | 80.0 |" in whole
+    assert "| title | about 1 s | 0.08 r | 0.04 |" in whole
+    assert "Reconnects (r): " in whole
+    assert "Of all schemes `b` carries connections over a new address." in " ".join(whole.split())
+    assert common.short(made).splitlines()[-1].endswith("| +0.0 | nothing; the app reconnects |")
+    assert json.loads(made.document())["rows"][0]["reconnects"] == ["linux"]
+    stays = common.Common((Row(GROUPS[0], "none", 1e6, (cell("linux", 0.5),)),), ("linux",), (1,), 10.0, 1, 0)
+    assert "econnects" not in common.whole(stays) + common.short(stays)
+
+
 def test_every_scheme_says_who_must_change_what() -> None:
     assert set(common.CHANGES) == set(common.schemes())
 
@@ -153,6 +177,18 @@ def test_unannounced_means_that_the_controller_does_not_hear(handfast: Command) 
     assert told["3 s"]["cells"]["spurious"]["share"]["median"] > untold["3 s"]["cells"]["spurious"]["share"]["median"]
     assert "zwa" in told["3 s"]["cells"]
     assert "zwa" not in untold["3 s"]["cells"]
+
+
+def test_schemes_that_carry_connections_over_a_new_address_do_and_the_others_do_not(handfast: Command) -> None:
+    made = json.loads(handfast("common", "--groups", "address-app", "--seeds", "1", "--json").stdout)
+    waits = next(one for one in made["rows"] if one["row"] == "waits for TCP")
+    assert set(waits["cells"]) == set(common.schemes())
+    for scheme, one in waits["cells"].items():
+        if scheme in waits["reconnects"]:
+            # Nothing more comes, or not before TCP has given up: a timeout of 1 s at most does so after 15 of them.
+            assert one["without_return"] == 1 or one["stall_s"]["median"] > 10, scheme
+        else:
+            assert one["stall_s"]["median"] < 0.1, scheme
 
 
 @pytest.mark.parametrize(

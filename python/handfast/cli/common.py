@@ -59,14 +59,22 @@ def common(
     study.note_runs(made.runs, made.reused, f"; picture: {order.out / 'common.svg'}")
 
 
+RECONNECTS = (
+    " With another address every scheme but iosl-peers loses its connection, and the application opens another one: "
+    "the same application with each."
+)
+
+
 def _legend(made: Common) -> str:
     named = dict.fromkeys(bench.winner(row).scheme for row in made.rows)
     who = "".join(f"  {scheme}: {bench.changes(scheme)}\n" for scheme in named if bench.changes(scheme))
+    reconnects = any(row.group.carry for row in made.rows)
     return (
         f"\nA percentage is the share of what the links could have carried: the median of {len(made.seeds)} seeds, "
         f"{made.duration_s:g} s each. Linux today: CUBIC with RACK-TLP. Stall: seconds from the link's return to the "
         "first new data. Gain: points above Linux today. Best remedy: the cheapest of those within 0.2 points of "
-        "the best, seed by seed; +2: two more are. BBR is not simulated yet.\n\n"
+        "the best, seed by seed; +2: two more are. BBR is not simulated yet."
+        f"{RECONNECTS if reconnects else ''}\n\n"
         f"Who must change what:\n{who}"
     )
 

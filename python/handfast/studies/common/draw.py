@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from handfast import figures
+from handfast.studies.common.page import RECONNECTS
 from handfast.studies.common.study import Common, Row
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ GAP = 1.3
 
 
 def draw(made: Common) -> Figure:
-    """A row a situation, a column a scheme: the share of the capacity limit, winners in bold."""
+    """A row a situation, a column a scheme: the share of the capacity limit, winners in bold; `r`: reconnects."""
     places = _places(made)
     last = max(places.values()) + 1
     figure = figures.blank((figures.PAGE_IN[0], ROW_IN * last + 0.9))
@@ -75,7 +76,7 @@ def _situation(axes: Axes, made: Common, row: Row, at: float) -> None:
         axes.text(
             place,
             at,
-            f"{cell.share.median:.1%}".rstrip("%"),
+            f"{cell.share.median:.1%}".rstrip("%") + (RECONNECTS if row.group.reconnects(scheme) else ""),
             ha="center",
             va="center",
             fontsize=6,

@@ -19,9 +19,17 @@ class Group:
     """The rows that README has."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """Why a scheme is not run here, by its name."""
+    carry: tuple[str, ...] = ()
+    """Where the station's address changes: the schemes whose connections go on. With all others the application opens
+    another connection. Empty where the address stays."""
+
+    def reconnects(self, scheme: str) -> bool:
+        """Whether with a scheme the connection ends here, and the application opens another one."""
+        return bool(self.carry) and scheme not in self.carry
 
 
 _MOVES_PATHS = "a controller moves paths when it hears of a roam, which is no make before break"
+_SESSIONS = ("iosl-peers",)
 _STORES = {"proxy": "it keeps megabytes while the radio is gone or slower, and the limit counts no store in the path"}
 
 GROUPS = (
@@ -33,7 +41,7 @@ GROUPS = (
         "unannounced",
         "roam between access points, unannounced",
         "about",
-        ("0.3 s", "3 s"),
+        ("3 s",),
         cannot={**_STORES, "zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
     Group("lossy", "announced roam, lossy radios", "lost:", ("1 in 100",), cannot=_STORES),
@@ -45,5 +53,14 @@ GROUPS = (
         "",
         ("to the cell",),
         cannot={**_STORES, **dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS)},
+    ),
+    # What a proxy keeps meanwhile is lost with the connection, so the limit holds for it here.
+    Group("address", "another address, app told", "about", ("1 s",), carry=_SESSIONS),
+    Group(
+        "address-app",
+        "another address, other apps",
+        "",
+        ("notices after 10 s",),
+        carry=_SESSIONS,
     ),
 )

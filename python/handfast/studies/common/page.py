@@ -10,6 +10,8 @@ from handfast.studies.common.study import BASELINE, Cell, Common, Row
 from handfast.studies.table import Table
 from handfast.tables import UNKNOWN
 
+RECONNECTS = "r"
+"""Behind a figure: the connection ends with the station's address, and the application opens another one."""
 WIDTH = 100
 """Of lines of text."""
 
@@ -29,9 +31,9 @@ def whole(made: Common) -> str:
 
 
 def stall(cell: Cell) -> str:
-    """The median, and in how many runs nothing new came."""
+    """The median, and in how many runs nothing new came; `never`: in no run did it."""
     if cell.stall is None:
-        return f"never ({cell.stalled})" if cell.stalled else UNKNOWN
+        return "never" if cell.stalled else UNKNOWN
     return f"{cell.stall.median:.2f}" + (f" ({cell.stalled} never)" if cell.stalled else "")
 
 
@@ -45,7 +47,8 @@ def _table(made: Common, rows: Sequence[Row], show: Callable[[Cell], str], *, bo
         for scheme in made.schemes:
             cell = row.of(scheme)
             text = UNKNOWN if cell is None else show(cell)
-            cells.append(f"**{text}**" if scheme in winners else text)
+            mark = f" {RECONNECTS}" if cell is not None and row.group.reconnects(scheme) else ""
+            cells.append((f"**{text}**" if scheme in winners else text) + mark)
         lines.append([title, row.name, *cells])
     return Table(["situation", "", *made.schemes], lines, left=(0, 1)).markdown()
 
@@ -88,7 +91,7 @@ def judged(row: Row) -> list[str]:
         _percent(best.share.median),
         _seconds(best),
         gain(row),
-        changes(best.scheme),
+        changes(best.scheme, reconnects=row.group.reconnects(best.scheme)),
     ]
 
 
@@ -119,11 +122,20 @@ def _seconds(cell: Cell) -> str:
     return text if text == UNKNOWN or "never" in text else f"{text} s"
 
 
+_ENDS = (
+    f"Reconnects ({RECONNECTS}): the connection ends with the station's address, and the application opens another "
+    "one when it notices, the same application with each scheme."
+)
+
+
 def _notes(made: Common) -> str:
     reasons: dict[str, dict[str, None]] = {}
+    carry = dict.fromkeys(f"`{scheme}`" for row in made.rows for scheme in row.group.carry)
     for row in made.rows:
         for scheme, why in row.group.cannot.items():
             if scheme in made.schemes:
                 reasons.setdefault(f"{row.group.title}: {why}", {})[f"`{scheme}`"] = None
-    lines = (f"Not run ({UNKNOWN}): {', '.join(some)}; {why}." for why, some in reasons.items())
+    lines = [f"Not run ({UNKNOWN}): {', '.join(some)}; {why}." for why, some in reasons.items()]
+    if carry:
+        lines.insert(0, f"{_ENDS} Of all schemes {', '.join(carry)} carries connections over a new address.")
     return "".join("\n" + textwrap.fill(line, WIDTH) + "\n" for line in lines)

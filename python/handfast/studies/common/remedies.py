@@ -35,6 +35,10 @@ def cheapest_first(schemes: Iterable[str]) -> list[str]:
     return sorted(schemes, key=lambda scheme: prices.get(scheme, len(prices)))
 
 
-def changes(scheme: str) -> str:
-    """Who must change what; empty for a scheme that is not in the table."""
-    return CHANGES.get(scheme, "")
+def changes(scheme: str, *, reconnects: bool = False) -> str:
+    """Who must change what; empty for a scheme that is not in the table.
+
+    reconnects: it ends with the station's address, so that the application has to do its part too.
+    """
+    change = CHANGES.get(scheme, "")
+    return f"{change}; the app reconnects" if reconnects and change else change

@@ -125,7 +125,9 @@ class Common(Drawn):
         """What README has, of every situation."""
         from handfast.studies.common.page import HEADS, judged
 
-        rows = [[f"{row.group.title}: {row.name}", *(text.strip("`") for text in judged(row))] for row in self.rows]
+        rows = [
+            [f"{row.group.title}: {row.name}", *(text.replace("`", "") for text in judged(row))] for row in self.rows
+        ]
         return Table(HEADS, rows)
 
 
@@ -141,6 +143,7 @@ def _flat(row: Row, cell: Cell) -> Mapping[str, object]:
         "stall_s": cell.stall.median if cell.stall else None,
         "without_return": cell.stalled,
         "best": cell in row.winners,
+        "reconnects": row.group.reconnects(cell.scheme),
     }
 
 
@@ -213,6 +216,7 @@ def _document(row: Row) -> Mapping[str, object]:
         "winners": [cell.scheme for cell in row.winners],
         "gain_over_linux": row.gain,
         "behind_limit": 1 - row.winners[0].share.median,
+        "reconnects": [cell.scheme for cell in row.cells if row.group.reconnects(cell.scheme)],
         "cells": {cell.scheme: _entry(cell) for cell in row.cells},
         "not_run": dict(row.group.cannot),
     }
