@@ -148,15 +148,6 @@ def shot(host: str, port: int) -> object:
         return [by.send(b"first"), by.send(b"last")]
 
 
-def closing(host: str, port: int) -> object:
-    """A socket that is closed while its program goes on."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:
-        _exchange(by, b"own", (host, port))
-    sys.stdout.write("closed\n")
-    sys.stdout.flush()
-    return len(sys.stdin.readline())
-
-
 def once(host: str, port: int) -> object:
     """One datagram, and its answer if there is one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by:

@@ -231,18 +231,6 @@ def test_what_is_sent_from_outside_the_group_goes_nowhere(tmp_path: Path) -> Non
     assert b"intruder" not in came
 
 
-def test_a_socket_that_is_closed_has_no_session_for_long(tmp_path: Path) -> None:
-    with made_with(tmp_path, "tcp") as made, serving(made.server, CALL, bytes):
-        run = _led(made, "--cgroup", sys.executable, str(CALLER), "closing", SERVER, str(CALL))
-        with made.start(run) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "closed\n"
-            made.daemon.until(lambda status: status["sessions"] == 0, patience=30)
-            assert process.poll() is None, "its program goes on"
-            _, errors = process.communicate("\n", timeout=30)
-        assert process.returncode == 0, errors
-
-
 @pytest.mark.parametrize("way", ["--cgroup", "--all"])
 def test_a_socket_goes_on_while_its_end_is_killed(tmp_path: Path, way: str, record_property: Record) -> None:
     """Its port is there all along: the kernel never says that nobody is."""

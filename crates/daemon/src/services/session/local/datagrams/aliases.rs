@@ -137,11 +137,6 @@ impl Aliases {
         said(self.kernel.is_sender(from)).unwrap_or_default()
     }
 
-    /// Whether the socket that has sent from there was closed.
-    pub(super) fn is_closed(&self, from: SocketAddr) -> bool {
-        said(self.kernel.is_sender(from)) == Some(false)
-    }
-
     /// Programs that send there get an error until then.
     pub(super) fn refuse(&self, target: SocketAddr, until: Instant) {
         said(self.kernel.refuse(target, Clock::SYSTEM.to_monotonic(until)));

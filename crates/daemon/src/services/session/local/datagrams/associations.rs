@@ -184,11 +184,6 @@ impl Associations {
         }
     }
 
-    /// Sockets that the kernel leads, with whose they are.
-    pub(super) fn led(&self) -> impl Iterator<Item = (SocketAddr, u64)> {
-        self.led.iter().map(|(from, number)| (*from, *number))
-    }
-
     /// Targets to which something goes that the kernel leads here.
     pub(super) fn led_targets(&self) -> BTreeSet<&Target> {
         let of_one = |number: &u64| self.all.get(number).map(|association| &association.routes);

@@ -143,12 +143,6 @@ impl Local {
         let is_own = |socket: &handfast_io::netlink::UdpSocket| socket.local != socket.remote;
         let connected: BTreeSet<SocketAddr> =
             sockets.iter().filter(|one| is_own(one)).map(|one| one.remote).collect();
-        if let Some(aliases) = self.gate.as_ref().and_then(Gate::aliases) {
-            let closed = self.associations.led().filter(|(from, _)| aliases.is_closed(*from));
-            for number in closed.map(|(_, number)| number).collect::<Vec<_>>() {
-                self.end_association(number);
-            }
-        }
         self.associations.forget_unused();
         let used = self.associations.led_targets().into_iter().cloned().collect();
         if let Some(aliases) = self.gate.as_mut().and_then(Gate::aliases_mut) {
