@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use handfast_assist::iosl::frame::Target;
 use handfast_bpf::Datagrams;
@@ -14,10 +13,13 @@ use handfast_io::{Clock, EventLoop, Interest, SourceId};
 use tracing::warn;
 
 use super::super::super::keeping::{Keeping, kept_port};
-use super::port::{LONGEST, receive};
+use super::port::receive;
 
 /// As the names of descriptors have it that the next end gets; a number follows.
 const NAME: &str = "alias-";
+
+/// The longest datagram of UDP.
+const LONGEST: usize = 65_535;
 
 /// A target that nothing was led to for so long may lose its alias.
 const UNUSED_FOR: Duration = Duration::from_secs(10);
@@ -40,19 +42,6 @@ struct Alias {
     is_leaving: bool,
 }
 
-/// The name and the place of each, by its slot: those of IPv4 come first.
-fn places() -> impl Iterator<Item = (usize, String, SocketAddr)> {
-    let families: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-    (0..2 * Datagrams::EACH)
-        .map(move |slot| (slot, format!("{NAME}{slot}"), (families[slot / Datagrams::EACH], 0).into()))
-}
-
-/// What whoever keeps descriptors for ends has for them: to have each kept would take a program's start long. Where it lacks some,
-/// the first end binds them.
-pub(in super::super) fn sockets() -> impl Iterator<Item = (String, OwnedFd)> {
-    places().map_while(|(_, name, at)| Some((name, StdSocket::bind(at).ok()?.into())))
-}
-
 /// Sockets without what the kernel knows of them.
 pub(in super::super) struct Listening(BTreeMap<SourceId, Alias>);
 
@@ -71,8 +60,10 @@ impl Listening {
     /// What bind(2) says for IPv4.
     pub(in super::super) fn open(mut store: Option<&mut Keeping>, io: &mut EventLoop) -> io::Result<Self> {
         let mut all = BTreeMap::new();
-        for (slot, name, at) in places() {
-            match kept_port(store.as_deref_mut(), &name, at) {
+        let families: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        for slot in 0..2 * Datagrams::EACH {
+            let at = families[slot / Datagrams::EACH];
+            match kept_port(store.as_deref_mut(), &format!("{NAME}{slot}"), (at, 0).into()) {
                 Ok(socket) => {
                     let mut socket = UdpSocket::from_std(socket);
                     let id = io.add(&mut socket, Interest::READABLE)?;

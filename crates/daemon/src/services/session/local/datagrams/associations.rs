@@ -12,7 +12,7 @@ use handfast_io::{Clock, EventLoop, ReadOutcome, SourceId};
 use handfast_wire::{SocksDatagram, SocksHost};
 
 use super::super::super::idle::{IDLE, Idle};
-use super::port::{LONGEST, receive};
+use super::port::receive;
 use super::route::Route;
 use super::ways::{Pair, Relay, Way};
 
@@ -27,6 +27,9 @@ pub(super) const MOST_PAIRS: usize = 256;
 
 /// Sessions of one program. Of more, the one that was silent for longest ends.
 pub(super) const MOST_OF_ONE: usize = 64;
+
+/// The longest datagram of UDP.
+const LONGEST: usize = 65_535;
 
 /// What a program sends by one way.
 pub(super) struct Association {

@@ -26,7 +26,7 @@ use tracing::{info, warn};
 
 use super::peers::{Asked, Peer};
 use super::{Aim, Local, Purpose};
-pub(super) use aliases::{Aliases, Listening, sockets};
+pub(super) use aliases::{Aliases, Listening};
 pub(super) use associations::Associations;
 use associations::{Brought, MOST};
 pub(super) use caught::PAIRED;

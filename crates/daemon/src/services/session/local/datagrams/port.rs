@@ -6,9 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use handfast_io::net::UdpSocket;
 use handfast_io::{EventLoop, Interest, SourceId, source_towards};
 
-/// The longest datagram of UDP.
-pub(super) const LONGEST: usize = 65_535;
-
 /// A socket that is connected to a target.
 #[derive(Debug)]
 pub(super) struct Port {

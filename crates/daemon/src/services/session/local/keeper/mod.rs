@@ -28,7 +28,7 @@ use tracing::warn;
 
 use super::super::keys;
 use super::group::Group;
-use super::{END_VARIABLE, Reach, datagrams, front};
+use super::{END_VARIABLE, Reach, front};
 use crate::process::{descriptors, hangup_is_ignored};
 pub(super) use given::Given;
 use program::{Started, Wanted, code};
@@ -159,7 +159,6 @@ fn keep(
     kept.insert(PROGRAM, there.into());
     if let Some(group) = &group {
         kept.insert(GROUP, group.open()?.into());
-        datagrams::sockets().for_each(|(name, socket)| kept.insert(&name, socket));
     }
     let mut calls = calls;
     let end = start_end(&mut kept, &mut calls, &address).map_err(wrong)?;
