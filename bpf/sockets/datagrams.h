@@ -13,6 +13,12 @@
 /* Who asks a name server needs no session, and without one no names. */
 #define DOMAIN 53
 
+/* A sender whose socket is not closed. */
+#define OPEN (~0ULL)
+
+/* What a socket has sent is read by then. */
+#define LINGER_NS 2000000000ULL
+
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 
@@ -67,7 +73,8 @@ struct {
     __type(value, __u64);
 } refused SEC(".maps");
 
-/* From where programs of the cgroup have sent to aliases: what others of this machine send there the end drops. */
+/* From where programs of the cgroup have sent to aliases: what others of this machine send there the end drops. Until when
+ * (CLOCK_MONOTONIC, ns): a socket that is closed may have sent what the end has not read yet. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 4096);
@@ -227,7 +234,7 @@ int on_egress(struct __sk_buff *packet) {
     struct place from, to, *kept;
     struct bpf_sock *socket = packet->sk;
     struct alias *alias;
-    __u64 is_known = 1;
+    __u64 open = OPEN, *until;
     if (!is_within(packet, &from, &to))
         return GO_ON;
     alias = alias_at(bpf_map_lookup_elem(&by_place, &to));
@@ -235,14 +242,15 @@ int on_egress(struct __sk_buff *packet) {
         return GO_ON;
     if (alias->is_taken && is_refused(&alias->target))
         return REFUSE;
-    if (bpf_map_lookup_elem(&senders, &from))
+    until = bpf_map_lookup_elem(&senders, &from);
+    if (until && *until == OPEN)
         return GO_ON;
     socket = socket ? bpf_sk_fullsock(socket) : 0;
     kept = socket ? bpf_sk_storage_get(&sent_from, socket, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
     if (!kept)
         return GO_ON;
     *kept = from;
-    bpf_map_update_elem(&senders, &from, &is_known, BPF_ANY);
+    bpf_map_update_elem(&senders, &from, &open, BPF_ANY);
     return GO_ON;
 }
 
@@ -250,8 +258,9 @@ int on_egress(struct __sk_buff *packet) {
 SEC("cgroup/sock_release")
 int on_release(struct bpf_sock *socket) {
     struct place *kept = bpf_sk_storage_get(&sent_from, socket, 0, 0);
+    __u64 until = bpf_ktime_get_ns() + LINGER_NS;
     if (kept)
-        bpf_map_delete_elem(&senders, kept);
+        bpf_map_update_elem(&senders, kept, &until, BPF_EXIST);
     return GO_ON;
 }
 

@@ -97,12 +97,13 @@ impl Datagrams {
         insert(self.aliases.as_fd(), &key(slot), &free(at))
     }
 
-    /// Whether a program of the cgroup sends from there.
+    /// Whether a program of the cgroup sends from there, or has 2 s ago or less: `now_ns` of `CLOCK_MONOTONIC`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn is_sender(&self, from: SocketAddr) -> Result<bool, String> {
-        lookup::<8>(self.senders.as_fd(), &place(from)).map(|found| found.is_some())
+    pub fn is_sender(&self, from: SocketAddr, now_ns: u64) -> Result<bool, String> {
+        let until = lookup::<8>(self.senders.as_fd(), &place(from))?;
+        Ok(until.is_some_and(|until| u64::from_ne_bytes(until) > now_ns))
     }
 
     /// Programs that send there get an error (`EPERM`), until `until_ns` of `CLOCK_MONOTONIC`.

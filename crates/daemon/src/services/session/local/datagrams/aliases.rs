@@ -125,7 +125,7 @@ impl Aliases {
 
     /// Whether a program of the cgroup sends from there.
     pub(super) fn is_sender(&self, from: SocketAddr) -> bool {
-        said(self.kernel.is_sender(from)).unwrap_or_default()
+        said(self.kernel.is_sender(from, Clock::SYSTEM.to_monotonic(Clock::SYSTEM.now()))).unwrap_or_default()
     }
 
     /// Programs that send there get an error until then.
