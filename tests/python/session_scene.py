@@ -49,6 +49,15 @@ def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(found is None, reason=f"`{program}` is not installed")
 
 
+def lacks_cgroup() -> str | None:
+    """What `session run --cgroup` needs and this machine has not."""
+    if lacks := controller.missing():
+        return f"no daemon to run: {lacks}"
+    run = [str(controller.daemon()), "session", "run", "--cgroup", "--", "true"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else None
+
+
 @dataclass(slots=True)
 class Scene:
     """What takes part."""

@@ -16,19 +16,9 @@ from pathlib import Path
 import pytest
 
 from conftest import mine, real
-from handfast.lab import controller
-from session_scene import CAME_FROM, DATA, PAGES, PART, PEER, SERVER, Scene, needs, scene
+from session_scene import CAME_FROM, DATA, PAGES, PART, PEER, SERVER, Scene, lacks_cgroup, needs, scene
 
-
-def _lacking() -> str | None:
-    if lacks := controller.missing():
-        return f"no daemon to run: {lacks}"
-    run = [str(controller.daemon()), "session", "run", "--cgroup", "--", "true"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else None
-
-
-LACKING = _lacking()
+LACKING = lacks_cgroup()
 pytestmark = [real, pytest.mark.skipif(LACKING is not None, reason=f"{LACKING}")]
 
 PAGE = f"http://{SERVER}:{PAGES}/"

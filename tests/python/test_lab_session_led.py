@@ -21,20 +21,11 @@ import pytest
 
 from conftest import ROOT, real
 from datagram_scene import CALL, NAMES, QUIC, SIX, made_with, serving
-from handfast.lab import controller, processes
+from handfast.lab import processes
 from sdtp_scene import inside
-from session_scene import PEER, SERVER, Scene
+from session_scene import PEER, SERVER, Scene, lacks_cgroup
 
-
-def _lacking() -> str | None:
-    if lacks := controller.missing():
-        return f"no daemon to run: {lacks}"
-    run = [str(controller.daemon()), "session", "run", "--cgroup", "--", "true"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else None
-
-
-LACKING = _lacking()
+LACKING = lacks_cgroup()
 pytestmark = [real, pytest.mark.skipif(LACKING is not None, reason=f"{LACKING}")]
 
 Record = Callable[[str, object], None]

@@ -96,9 +96,7 @@ pub(super) fn sum(report: &Report) -> String {
                 format!("{:.2} s", saving.of_s)
             );
         }
-        text.push_str(
-            "\n\nOf what was waited after a gap or a loss; simulated with its round trip and rate.",
-        );
+        text.push_str("\n\nOf what was waited after a gap or a loss; simulated with its round trip, rate.");
     }
     if let Some(moved) = moved(report) {
         let _ = write!(text, "\n\n{moved}\n(handfastd session --help).");

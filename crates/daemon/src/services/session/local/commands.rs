@@ -58,7 +58,7 @@ enum PolicyWord {
 struct RunOptions {
     #[command(flatten)]
     peer: PeerOptions,
-    /// Takes its connections of TCP and what it connects of UDP, also of programs that know of no proxy; see below what that does to sudo
+    /// Takes all its connections, UDP by connect(2) too, also of programs that know of no proxy; see below for sudo
     #[arg(long)]
     all: bool,
     /// The same by the kernel's cgroup hooks (eBPF): as root, and without what --all does to sudo
