@@ -119,6 +119,38 @@ fn an_abort_after_the_end_fails_nobody() {
     }
 }
 
+/// The peer's last acknowledgment and its word that it is done come in one record. A driver may take events before it sends.
+#[test]
+fn who_hears_that_the_peer_is_done_says_so_too_before_it_forgets() {
+    let mut server = End::new(identity(SERVER, 0), Config::default());
+    let mut insider = Insider::open(&mut server, NOW);
+    server.finish(NOW, Socket(0));
+    insider.hear(&mut server, NOW);
+    insider.say(&mut server, NOW, &[Frame::Fin { offset: 0 }]);
+    assert_eq!(server.read(NOW, Socket(0), 1), Ok(Read::End));
+    insider.hear(&mut server, NOW);
+    insider.say(&mut server, NOW, &[Frame::Ack { offset: 1, credit: 1_000_000 }, Frame::Expire]);
+    while server.poll_event(NOW).is_some() {}
+    assert_eq!(insider.hear(&mut server, NOW), [Frame::Expire]);
+    assert_eq!((server.sessions().count(), server.memory()), (0, 0));
+}
+
+/// Nothing can be said on a path that is gone.
+#[test]
+fn who_hears_that_the_peer_is_done_forgets_where_the_path_is_gone() {
+    let mut server = End::new(identity(SERVER, 0), Config::default());
+    let mut insider = Insider::open(&mut server, NOW);
+    server.finish(NOW, Socket(0));
+    insider.hear(&mut server, NOW);
+    let last = [Frame::Fin { offset: 0 }, Frame::Ack { offset: 1, credit: 1_000_000 }, Frame::Expire];
+    insider.say(&mut server, NOW, &last);
+    assert_eq!(server.read(NOW, Socket(0), 1), Ok(Read::End));
+    while server.poll_event(NOW).is_some() {}
+    assert_eq!(server.sessions().count(), 1);
+    server.on_closed(NOW, insider.path);
+    assert_eq!((server.sessions().count(), server.memory()), (0, 0));
+}
+
 /// The program's socket is closed, and its port is free again, before the peer has got all.
 #[test]
 fn a_program_that_uses_its_port_again_has_a_session_of_its_own() {

@@ -139,8 +139,10 @@ impl Session {
         if self.failed.is_some() {
             return self.farewell.is_none() && self.events.is_empty() && self.incoming.ready() == 0;
         }
-        let is_remembered = !self.is_left && self.linger_until().is_none_or(|until| now < until);
-        self.done_since.is_some() && !is_remembered && self.is_end_read && self.events.is_empty()
+        let is_late = self.linger_until().is_some_and(|until| until <= now);
+        // While there is a path the peer is told that this end is done: it would remember the session for a minute otherwise.
+        let is_told = self.is_left && self.paths.sending().is_none();
+        self.done_since.is_some() && (is_told || is_late) && self.is_end_read && self.events.is_empty()
     }
 
     /// Epochs of paths to close, each once.
