@@ -78,13 +78,8 @@ impl Player {
             Op::Leave => {
                 // Within a round trip of the path's opening the switch still sends some segments here and others straight,
                 // whatever the controller thinks: no rule of this protocol can keep the order of these.
-                let opened = |(at, record): &(Instant, Record)| {
-                    matches!(record, Record::Released { .. } | Record::Associated { .. }).then_some(*at)
-                };
-                let opened = world.records.iter().filter_map(opened).next_back();
-                let settled = opened.map_or(world.now, |at| at + self.delay * 3);
-                if settled > world.now {
-                    world.wait(settled.since(world.now));
+                while let Some(opened) = opened(world).filter(|&at| at + self.delay * 3 > world.now) {
+                    world.wait((opened + self.delay * 3).since(world.now));
                 }
                 world.tell(0, self.epoch, What::Disassociated);
             }
@@ -122,6 +117,12 @@ impl Player {
         assert!(counters.held >= gone);
         assert_eq!(counters.held == gone, controller.held() == Bytes(0), "what is not gone is held");
     }
+}
+
+/// When the controller last opened the path to the station.
+fn opened(world: &World) -> Option<Instant> {
+    let opens = |record: &Record| matches!(record, Record::Released { .. } | Record::Associated { .. });
+    world.records.iter().rfind(|(_, record)| opens(record)).map(|&(at, _)| at)
 }
 
 fn player(config: &Config, delay: u64) -> Player {
@@ -189,6 +190,31 @@ fn small() -> Config {
     config.datagrams.per_station = Bytes(3_000);
     config.datagrams.total = Bytes(2_500);
     config
+}
+
+/// The path opens after a release, while the station's next leaving waits for an earlier opening to be settled.
+#[test]
+fn a_leaving_waits_for_each_opening() {
+    let mut player = player(&config(Policy::Spurious, paced()), 4_001);
+    let ops = [
+        Op::Leave,
+        Op::Wait(5),
+        Op::Data(4000),
+        Op::Data(4000),
+        Op::Wait(1),
+        Op::Arrive(0),
+        Op::Leave,
+        Op::Data(4000),
+        Op::Data(4001),
+        Op::Wait(4),
+        Op::Arrive(0),
+        Op::Data(4000),
+    ];
+    for op in &ops {
+        player.play(op);
+    }
+    player.world.wait(ms(30_000));
+    assert_eq!(overtaken(&player.world), 0);
 }
 
 proptest! {
