@@ -1,12 +1,15 @@
 //! What a session does where nothing is wrong, and where one thing is.
 
-use handfast_assist::iosl::end::{Config, End};
+use handfast_assist::iosl::end::{Action, Config, End};
 use handfast_assist::iosl::frame::{Reason, Windows};
+use handfast_assist::iosl::ids::Connection;
 use handfast_assist::iosl::session::Unsent;
 use handfast_core::Duration;
 
+use crate::insider::target;
+use crate::memory::NOW;
 use crate::programs::Program;
-use crate::world::{CLIENT, DELAY, SERVER, World, ms};
+use crate::world::{CLIENT, DELAY, SERVER, World, identity, keys, ms};
 
 const HUNGRY: (usize, Duration) = (usize::MAX, Duration::ZERO);
 
@@ -272,4 +275,21 @@ fn windows_are_told_once_and_on_each_path() {
         world.ends[SERVER].session(socket).unwrap().hints()
     };
     assert_eq!(hints(&world), Some(windows));
+}
+
+/// A driver takes once before its connection is there, and has that go with the SYN: the preamble alone would save no round trip.
+#[test]
+fn the_preamble_and_the_first_message_are_one_piece() {
+    // IK's first message has two keys and two tags, XX's a key (Noise §7.5).
+    for (knows, least) in [(true, 8 + 2 + 2 * (32 + 16)), (false, 8 + 2 + 32)] {
+        let mut client = End::new(identity(CLIENT, 0), Config::default());
+        let application = client.open_application().unwrap();
+        let ends = [([127, 0, 0, 1], 7).into(), ([10, 0, 0, 2], 22).into()];
+        let peer = knows.then(|| keys(SERVER).public());
+        client.open(NOW, application, Connection::Tcp(ends), target(), peer).unwrap();
+        let Some(Action::Dial { path, .. }) = client.poll_action() else { panic!("it dials") };
+        client.on_connected(NOW, path);
+        assert!(client.poll_transmit(NOW, path, usize::MAX).is_some_and(|first| first.len() >= least));
+        assert_eq!(client.poll_transmit(NOW, path, usize::MAX), None);
+    }
 }

@@ -41,8 +41,11 @@ impl End {
         let link = self.links.get_mut(&path).ok_or(Broken)?;
         link.channel = Some(channel);
         link.phase = Phase::Shaking;
-        link.out.push_back(preamble.to_vec());
-        self.say(path)
+        self.say(path)?;
+        // In one piece: a driver has it go with the SYN, or with COOKIE ECHO.
+        let first = self.links.get_mut(&path).and_then(|link| link.out.front_mut()).ok_or(Broken)?;
+        first.splice(..0, preamble);
+        Ok(())
     }
 
     fn accept(&mut self, now: Instant, path: PathId, preamble: [u8; 8]) {
