@@ -150,7 +150,7 @@ def tried(
         return one(way, Place(made, own, file), digest, options.every)
 
 
-def over(delay_ms: int, ways: Sequence[Way], folder: Path, options: argparse.Namespace) -> roaming.Measured[Download]:
+def over(delay_ms: int, ways: Sequence[Way], folder: Path, options: argparse.Namespace) -> roaming.Record[Download]:
     """All ways over one wire."""
     wire = wire_of(delay_ms)
     file = folder / "file"
@@ -170,7 +170,7 @@ def over(delay_ms: int, ways: Sequence[Way], folder: Path, options: argparse.Nam
         else:
             rows.append(found)
     programs = versions(program for way in ways for program in way.needs if not missing(way))
-    return roaming.Measured(
+    return roaming.Record(
         "download",
         delay_ms,
         settings_of(options, size_mb=options.size),

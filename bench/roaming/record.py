@@ -23,7 +23,7 @@ def settings_of(options: argparse.Namespace, **more: float) -> Mapping[str, Any]
     return {**roaming.WIRE, "every_s": options.every, "congestion": options.congestion, **more}
 
 
-def write(measured: roaming.Measured[Any], folder: Path) -> None:
+def write(measured: roaming.Record[Any], folder: Path) -> None:
     """Leave a file, and say where."""
     store.write_whole(folder / measured.file, measured.document())
     say(f"written: {folder / measured.file}")

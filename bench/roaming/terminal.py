@@ -214,7 +214,7 @@ def main() -> None:
             sys.stdout.flush()
     programs = versions({one.needs for one in TERMINALS} - {one.needs for one in TERMINALS if one.name in left_out})
     settings = settings_of(options, typing_s=options.seconds, key_s=KEY_S)
-    measured = roaming.Measured("terminal", options.delay, settings, tuple(rows), left_out, programs, kernel())
+    measured = roaming.Record("terminal", options.delay, settings, tuple(rows), left_out, programs, kernel())
     write(measured, options.out or FOLDER)
 
 

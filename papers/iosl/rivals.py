@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from handfast import figures
 from handfast.curves import COLOURS
+from handfast.errors import MissingRequirementError
+from handfast.lab import controller
 from handfast.studies import roaming
 from handfast.studies.reproduce import Check, Control, Finding, Measured, NotRun, Runs, median
 from handfast.studies.reproduce.plot import with_legend
@@ -31,7 +35,7 @@ NEAR = 0.95
 MIN_CHANGES = 3
 """A download with fewer judges nothing."""
 
-Downloads = roaming.Measured[Download]
+Downloads = roaming.Record[Download]
 Groups = Mapping[str, Sequence[Check]]
 """Checks by what they are about."""
 
@@ -39,7 +43,7 @@ RIVALS = (roaming.TOLD, roaming.CAPPED, *roaming.QUINN, *roaming.MPTCP)
 """Those that sessions are judged against."""
 
 
-def read() -> tuple[Sequence[Downloads], roaming.Measured[Terminal] | None]:
+def read() -> tuple[Sequence[Downloads], roaming.Record[Terminal] | None]:
     """The files that are there; `InputError` where one cannot be used."""
     places = [place for place in map(roaming.download, roaming.DELAYS_MS) if place.exists()]
     terminal = roaming.terminal()
@@ -61,7 +65,7 @@ def rivals(_: Runs) -> Finding:
     )
 
 
-def _whole() -> tuple[Sequence[Downloads], roaming.Measured[Terminal]]:
+def _whole() -> tuple[Sequence[Downloads], roaming.Record[Terminal]]:
     """All files, with all ways that are compared."""
     downloads, terminal = read()
     wanted = [*map(roaming.download, roaming.DELAYS_MS), roaming.terminal()]
@@ -80,7 +84,7 @@ def _whole() -> tuple[Sequence[Downloads], roaming.Measured[Terminal]]:
     return downloads, terminal
 
 
-def _has(measured: roaming.Measured[Download] | roaming.Measured[Terminal], names: Iterable[str]) -> None:
+def _has(measured: roaming.Record[Download] | roaming.Record[Terminal], names: Iterable[str]) -> None:
     lacking = [name for name in names if measured.row(name) is None]
     if lacking:
         why = "; ".join(f"{name}: {measured.left_out.get(name, 'not tried')}" for name in lacking)
@@ -107,7 +111,7 @@ def _row(measured: Downloads, name: str) -> Download:
 
 
 def _judged(
-    downloads: Sequence[Downloads], terminal: roaming.Measured[Terminal], names: Sequence[str], ssh: str
+    downloads: Sequence[Downloads], terminal: roaming.Record[Terminal], names: Sequence[str], ssh: str
 ) -> Groups:
     """The checks on these ways, and on this terminal."""
     rows = [(one, _row(one, name)) for one in downloads for name in names]
@@ -209,7 +213,7 @@ def _figures(downloads: Sequence[Downloads]) -> Iterable[Measured]:
                 yield Measured(f"came, {where}", "MB", row.octets / 1e6)
 
 
-def _keys(terminal: roaming.Measured[Terminal]) -> Iterable[Measured]:
+def _keys(terminal: roaming.Record[Terminal]) -> Iterable[Measured]:
     for row in terminal.rows:
         yield Measured(f"keys shown, {row.name}", "%", 100 * len(row.shown_s) / row.typed)
         if row.shown_s:
@@ -218,24 +222,32 @@ def _keys(terminal: roaming.Measured[Terminal]) -> Iterable[Measured]:
             yield Measured(f"the slowest key, {row.name}", "s", max(row.shown_s))
 
 
-def _remarks(downloads: Sequence[Downloads], terminal: roaming.Measured[Terminal]) -> Iterable[str]:
+def _remarks(downloads: Sequence[Downloads], terminal: roaming.Record[Terminal]) -> Iterable[str]:
     """What a reader must know of them."""
     yield _echo(terminal)
     for one in (*downloads, terminal):
-        yield f"{one.file} was made at {one.made} on {one.kernel} with {one.programs.get('handfastd', 'handfastd')}"
+        before = ", before the handfastd that is here was built" if _older(one) else ""
+        yield f"{one.file} was made at {one.made} on {one.kernel}{before}"
         if unlike := one.unlike():
             yield f"{one.file} has settings that are not the bench's own: {'; '.join(unlike)}"
     yield "a way ran once over each wire; medians are over its changes of address, or its keys"
 
 
-def _echo(terminal: roaming.Measured[Terminal]) -> str:
+def _older(record: roaming.Record[Download] | roaming.Record[Terminal]) -> bool:
+    """Whether this machine's daemon is newer: what was measured may be another one."""
+    with suppress(MissingRequirementError, OSError):
+        return datetime.fromisoformat(record.made).timestamp() < controller.daemon().stat().st_mtime
+    return False
+
+
+def _echo(terminal: roaming.Record[Terminal]) -> str:
     """Who wins at the terminal is shown, and not judged."""
     ours, *echoes = (_late(terminal, name) for name in (roaming.SSH_BY_SESSION, *roaming.MOSH[:2]))
     wins = "mosh's local echo wins at the terminal" if max(echoes) < ours else "mosh's local echo does not win here"
     return f"{wins}: 95 % of its keys are there in {_seconds(max(echoes))} s, ssh's over a session in {_seconds(ours)}"
 
 
-def _late(terminal: roaming.Measured[Terminal], name: str) -> float:
+def _late(terminal: roaming.Record[Terminal], name: str) -> float:
     row = terminal.row(name)
     return row.late_s if row is not None and row.shown_s else math.inf
 

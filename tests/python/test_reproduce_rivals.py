@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,11 @@ import pytest
 
 from conftest import ROOT, Command
 from handfast.errors import InputError
+from handfast.lab import controller
 from handfast.studies import roaming
-from handfast.studies.roaming import Download, Measured, Terminal
+from handfast.studies.reproduce import NotRun, Runs, paper
+from handfast.studies.reproduce.verdict import judge as verdict_of
+from handfast.studies.roaming import Download, Record, Terminal
 
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "bench" / "roaming"))
@@ -44,7 +50,7 @@ def way(name: str, back_s: float | None, soon_mb: float = 15.0, seconds: float |
     return Download(name, seconds is not None, octets, seconds or 5.0, back, soon, len(TIMES))
 
 
-def downloads(delay_ms: int) -> Measured[Download]:
+def downloads(delay_ms: int) -> Record[Download]:
     """As the bench finds them, nearly."""
     near = delay_ms / 1e3
     rows = (
@@ -57,17 +63,17 @@ def downloads(delay_ms: int) -> Measured[Download]:
         way(roaming.MPTCP[1], 0.2, seconds=43.0),
         way("rsync, asks for the rest", 2.0, seconds=90.0),
     )
-    return Measured("download", delay_ms, dict(roaming.DOWNLOAD), rows, programs={"curl": "curl 8"}, kernel="Linux 6")
+    return Record("download", delay_ms, dict(roaming.DOWNLOAD), rows, programs={"curl": "curl 8"}, kernel="Linux 6")
 
 
-def typed() -> Measured[Terminal]:
+def typed() -> Record[Terminal]:
     """160 keys by each way."""
     rows = (
         Terminal(roaming.SSH, 160, (0.05,) * 16),
         Terminal(roaming.SSH_BY_SESSION, 160, (*(0.05,) * 150, *(3.0,) * 10)),
         *(Terminal(name, 160, (*(0.001,) * 158, 0.03, 0.06)) for name in roaming.MOSH),
     )
-    return Measured("terminal", roaming.FAR_MS, dict(roaming.TERMINAL), rows, kernel="Linux 6")
+    return Record("terminal", roaming.FAR_MS, dict(roaming.TERMINAL), rows, kernel="Linux 6")
 
 
 Change = Callable[[Download], Download]
@@ -84,7 +90,7 @@ def leave(change: Change | None = None, name: str = "", keys: int = 160, **setti
     put(replace(made_by, rows=(ssh, replace(session, shown_s=session.shown_s[:keys]), *mosh)))
 
 
-def put(measured: Measured[Any]) -> Path:
+def put(measured: Record[Any]) -> Path:
     """Where it belongs."""
     roaming.FOLDER.mkdir(parents=True, exist_ok=True)
     place = roaming.FOLDER / measured.file
@@ -229,6 +235,18 @@ def test_settings_of_ones_own_are_named(handfast: Command) -> None:
     assert "terminal-20ms.json has" not in one["reason"]
 
 
+def test_files_of_before_the_daemon_was_built_are_named(
+    handfast: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    daemon = tmp_path / "handfastd"
+    daemon.touch()
+    monkeypatch.setenv(controller.BINARY, str(daemon))
+    leave()
+    for at, said in ((time.time() - 60, False), (time.time() + 60, True)):
+        os.utime(daemon, (at, at))
+        assert ("before the handfastd that is here was built" in verdict(handfast)["reason"]) is said
+
+
 def test_where_mosh_is_not_ahead_nothing_says_so(handfast: Command) -> None:
     leave()
     made = typed()
@@ -313,6 +331,72 @@ def test_no_content_gets_past_the_reader(tmp_path: Path, content: bytes) -> None
     place.write_bytes(content)
     with pytest.raises(InputError, match="makes it anew"):
         roaming.read_download(place)
+
+
+JUNK: tuple[object, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1e300,
+    float("nan"),
+    "",
+    "x",
+    "\x07",
+    [],
+    {},
+    [[]],
+    ["x"],
+    [0.5] * 7,
+    {"name": 1},
+)
+
+
+def places(data: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to each value of a document."""
+    yield at
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield from places(value, (*at, key))
+
+
+def spoiled(data: Any, draw: random.Random) -> object:  # noqa: ANN401 (what JSON gives)
+    """With a value replaced, moved or gone."""
+    at = draw.choice(list(places(data)))
+    if not at:
+        return draw.choice(JUNK)
+    parent = data
+    for key in at[:-1]:
+        parent = parent[key]
+    if draw.random() < 0.2:
+        del parent[at[-1]]
+    else:
+        parent[at[-1]] = draw.choice((*JUNK, data["rows"][0], data["settings"]))
+    return data
+
+
+def judged(place: Path) -> str:
+    """What the claim comes to with these files."""
+    rivals = sys.modules["handfast_paper_iosl.rivals"]
+    try:
+        return verdict_of("x", "", "", rivals.rivals(Runs((), quick=False, scratch=place))).verdict
+    except NotRun as why:
+        return f"not-run: {why}"
+    except InputError as error:
+        return f"error: {error}"
+
+
+def test_whatever_a_file_holds_it_is_judged_or_refused(tmp_path: Path) -> None:
+    paper.load("iosl")
+    draw = random.Random(31)
+    ends = []
+    for _ in range(600):
+        leave()
+        place = draw.choice(sorted(roaming.FOLDER.iterdir()))
+        place.write_text(json.dumps(spoiled(json.loads(place.read_text()), draw)))
+        ends.append(judged(tmp_path))
+    assert [one for one in ends if not one.isprintable()] == []
+    assert {one.partition(":")[0] for one in ends} == {"holds", "fails", "not-run", "error"}
 
 
 def test_what_is_no_file_is_none(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ R = TypeVar("R", Download, Terminal)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured(Generic[R]):
+class Record(Generic[R]):
     """A file of the bench."""
 
     bench: str
@@ -260,12 +260,12 @@ def terminal(folder: Path = FOLDER) -> Path:
     return folder / f"terminal-{FAR_MS}ms.json"
 
 
-def read_download(path: Path) -> Measured[Download]:
+def read_download(path: Path) -> Record[Download]:
     """Read a file of downloads."""
     return _read(path, "download", Download.from_json)
 
 
-def read_terminal(path: Path) -> Measured[Terminal]:
+def read_terminal(path: Path) -> Record[Terminal]:
     """Read a file of terminals."""
     return _read(path, "terminal", Terminal.from_json)
 
@@ -273,7 +273,7 @@ def read_terminal(path: Path) -> Measured[Terminal]:
 Row = Callable[[object, str, Mapping[str, Any]], R]
 
 
-def _read(path: Path, bench: str, row: Row[R]) -> Measured[R]:
+def _read(path: Path, bench: str, row: Row[R]) -> Record[R]:
     try:
         return _parsed(_data(path), path.name, bench, row)
     except (ValueError, RecursionError) as error:
@@ -293,16 +293,16 @@ def _data(path: Path) -> object:
     return json.loads(octets)
 
 
-def _parsed(value: object, file: str, bench: str, row: Row[R]) -> Measured[R]:
+def _parsed(value: object, file: str, bench: str, row: Row[R]) -> Record[R]:
     # What has another form may have other keys.
     told = _object(value, "the file")
     for name, here in (("schema", SCHEMA), ("version", __version__)):
         if told.get(name) != here:
             raise _wrong(name, told.get(name), f"{here}, as this handfast has it")
-    given = _keys(value, "the file", [one.name for one in fields(Measured)])
+    given = _keys(value, "the file", [one.name for one in fields(Record)])
     settings = _settings(given["settings"], bench)
     rows = _list(given["rows"], "rows", MOST_ROWS)
-    measured = Measured(
+    measured = Record(
         _word(given["bench"], "bench"),
         _number(given["delay_ms"], "delay_ms"),
         settings,
