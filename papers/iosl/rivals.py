@@ -225,7 +225,8 @@ def _keys(terminal: roaming.Record[Terminal]) -> Iterable[Measured]:
 def _remarks(downloads: Sequence[Downloads], terminal: roaming.Record[Terminal]) -> Iterable[str]:
     """What a reader must know of them."""
     yield _echo(terminal)
-    for one in (*downloads, terminal):
+    records: Sequence[roaming.Record[Download] | roaming.Record[Terminal]] = [*downloads, terminal]
+    for one in records:
         before = ", before the handfastd that is here was built" if _older(one) else ""
         yield f"{one.file} was made at {one.made} on {one.kernel}{before}"
         if unlike := one.unlike():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from handfast.errors import InputError
 from handfast.lab import controller
 from handfast.studies import roaming
 from handfast.studies.reproduce import NotRun, Runs, paper
-from handfast.studies.reproduce.verdict import judge as verdict_of
+from handfast.studies.reproduce.verdict import judge, not_run
 from handfast.studies.roaming import Download, Record, Terminal
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -98,9 +99,15 @@ def put(measured: Record[Any]) -> Path:
     return place
 
 
-def verdict(handfast: Command) -> dict[str, Any]:
-    (one,) = json.loads(handfast("reproduce", "iosl/rivals", "--json").stdout)["claims"]
-    return dict(one)
+def verdict() -> dict[str, Any]:
+    """What the claim comes to with these files; without the command around it, which draws a figure too."""
+    paper.load("iosl")
+    rivals = sys.modules["handfast_paper_iosl.rivals"]
+    try:
+        found = judge("x", "", "", rivals.rivals(Runs((), quick=False, scratch=Path())))
+    except NotRun as why:
+        found = not_run("x", "", "", str(why))
+    return dict(found.as_json())
 
 
 def test_sessions_that_do_all_of_it_hold(handfast: Command, tmp_path: Path) -> None:
@@ -160,26 +167,26 @@ SESSION = roaming.SESSIONS[3]
         ),
     ],
 )
-def test_each_check_can_fail(handfast: Command, change: Change, says: str) -> None:
+def test_each_check_can_fail(change: Change, says: str) -> None:
     leave(change, SESSION)
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "fails"
     assert f"{says} (no)" in one["reason"]
 
 
-def test_a_key_that_is_lost_fails(handfast: Command) -> None:
+def test_a_key_that_is_lost_fails() -> None:
     leave(keys=159)
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "fails"
     assert one["reason"].startswith(f"keys shown, {roaming.SSH_BY_SESSION}: 159 of 160 (no)")
 
 
-def test_a_control_that_passes_one_kind_of_check_is_no_control(handfast: Command) -> None:
+def test_a_control_that_passes_one_kind_of_check_is_no_control() -> None:
     for delay_ms in roaming.DELAYS_MS:
         made = downloads(delay_ms)
         put(replace(made, rows=(way(roaming.TCP, 2.0, 1.0, 99.0), *made.rows[1:])))
     put(typed())
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "fails"
     assert "the control holds too" in one["reason"]
     assert "in the place of sessions: holds as well" in one["control"]
@@ -194,39 +201,39 @@ def test_without_files_it_is_not_run_and_says_what_writes_them(handfast: Command
         assert word in one["reason"]
 
 
-def test_the_one_that_is_missing_is_named(handfast: Command) -> None:
+def test_the_one_that_is_missing_is_named() -> None:
     leave()
     roaming.terminal().unlink()
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "not-run"
     assert "there is no out/bench-roaming/terminal-20ms.json, in the folder" in one["reason"]
 
 
-def test_a_rival_that_was_left_out_makes_it_one_that_is_not_run(handfast: Command) -> None:
+def test_a_rival_that_was_left_out_makes_it_one_that_is_not_run() -> None:
     leave()
     made = downloads(0)
     rows = tuple(row for row in made.rows if row.name != roaming.CAPPED)
     put(replace(made, rows=rows, left_out={roaming.CAPPED: "this kernel has no tcp_rto_max_ms"}))
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "not-run"
     assert f"{roaming.CAPPED}: this kernel has no tcp_rto_max_ms" in one["reason"]
 
 
-def test_too_few_changes_judge_nothing(handfast: Command) -> None:
+def test_too_few_changes_judge_nothing() -> None:
     leave(lambda row: replace(row, back_s=row.back_s[:2], soon_mb=(), changes=2), SESSION)
-    assert "met 2 changes of address; at least 3" in verdict(handfast)["reason"]
+    assert "met 2 changes of address; at least 3" in verdict()["reason"]
 
 
-def test_changes_that_vary_nothing_judge_nothing(handfast: Command) -> None:
+def test_changes_that_vary_nothing_judge_nothing() -> None:
     leave(lambda row: replace(row, back_s=(0.1,) * 5), SESSION)
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "not-run"
     assert "the changes vary nothing" in one["reason"]
 
 
-def test_settings_of_ones_own_are_named(handfast: Command) -> None:
+def test_settings_of_ones_own_are_named() -> None:
     leave(every_s=2.0, gaps_s=[0.0, 9.0], congestion="bbr")
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "holds"
     says = (
         "settings that are not the bench's own: every_s 2, not 4; gaps_s [0.0, 9.0], not [0.0, 1.0, 3.0, 0.3, 5.0, 2.0]"
@@ -235,23 +242,21 @@ def test_settings_of_ones_own_are_named(handfast: Command) -> None:
     assert "terminal-20ms.json has" not in one["reason"]
 
 
-def test_files_of_before_the_daemon_was_built_are_named(
-    handfast: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_files_of_before_the_daemon_was_built_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     daemon = tmp_path / "handfastd"
     daemon.touch()
     monkeypatch.setenv(controller.BINARY, str(daemon))
     leave()
     for at, said in ((time.time() - 60, False), (time.time() + 60, True)):
         os.utime(daemon, (at, at))
-        assert ("before the handfastd that is here was built" in verdict(handfast)["reason"]) is said
+        assert ("before the handfastd that is here was built" in verdict()["reason"]) is said
 
 
-def test_where_mosh_is_not_ahead_nothing_says_so(handfast: Command) -> None:
+def test_where_mosh_is_not_ahead_nothing_says_so() -> None:
     leave()
     made = typed()
     put(replace(made, rows=(*made.rows[:2], *(replace(row, shown_s=(4.0,) * 160) for row in made.rows[2:]))))
-    one = verdict(handfast)
+    one = verdict()
     assert one["verdict"] == "holds"
     assert (
         "mosh's local echo does not win here: 95 % of its keys are there in 4 s, ssh's over a session in 3"
@@ -278,7 +283,7 @@ def first(key: str, value: object) -> Break:
         (lambda data: data.update(rows={}), "rows: {} is not a list"),
         (lambda data: data.update(rows=data["rows"] * 100), "rows: ["),
         (lambda data: data["rows"].append(data["rows"][0]), "one of each name"),
-        (lambda data: data["rows"].append(7), "rows[12]: 7 is not an object"),
+        (lambda data: data["rows"].append(7), "rows[13]: 7 is not an object"),
         (lambda data: data.update(made="yesterday"), "Invalid isoformat"),
         (lambda data: data.update(kernel="\x1b[2J"), "kernel: '\\x1b[2J' is not a printable text"),
         (lambda data: data.update(programs={"curl": 8}), "programs.curl: 8 is not"),
@@ -371,32 +376,29 @@ def spoiled(data: Any, draw: random.Random) -> object:  # noqa: ANN401 (what JSO
     if draw.random() < 0.2:
         del parent[at[-1]]
     else:
-        parent[at[-1]] = draw.choice((*JUNK, data["rows"][0], data["settings"]))
+        parent[at[-1]] = copy.deepcopy(draw.choice((*JUNK, data["rows"][0], data["settings"])))
     return data
 
 
-def judged(place: Path) -> str:
-    """What the claim comes to with these files."""
-    rivals = sys.modules["handfast_paper_iosl.rivals"]
+def ends() -> str:
+    """How it ends, in a line."""
     try:
-        return verdict_of("x", "", "", rivals.rivals(Runs((), quick=False, scratch=place))).verdict
-    except NotRun as why:
-        return f"not-run: {why}"
+        found = verdict()
     except InputError as error:
         return f"error: {error}"
+    return f"{found['verdict']}: {found['reason']}"
 
 
-def test_whatever_a_file_holds_it_is_judged_or_refused(tmp_path: Path) -> None:
-    paper.load("iosl")
+def test_whatever_a_file_holds_it_is_judged_or_refused() -> None:
     draw = random.Random(31)
-    ends = []
+    found = []
     for _ in range(600):
         leave()
         place = draw.choice(sorted(roaming.FOLDER.iterdir()))
         place.write_text(json.dumps(spoiled(json.loads(place.read_text()), draw)))
-        ends.append(judged(tmp_path))
-    assert [one for one in ends if not one.isprintable()] == []
-    assert {one.partition(":")[0] for one in ends} == {"holds", "fails", "not-run", "error"}
+        found.append(ends())
+    assert [one for one in found if not one.isprintable()] == []
+    assert {one.partition(":")[0] for one in found} == {"holds", "fails", "not-run", "error"}
 
 
 def test_what_is_no_file_is_none(tmp_path: Path) -> None:
@@ -439,8 +441,8 @@ def test_returns_are_counted_as_the_claim_reads_them() -> None:
     totals = [1_000_000 * n for n in range(len(arrivals))]
     back, soon, changes = compare.returns([5.0, 10.0, 15.0, 20.5], arrivals, totals, 4.0, complete=True)
     assert changes == 3, "the last address came when all was there"
-    assert back == (pytest.approx(0.2), pytest.approx(0.3)), "after the second nothing came until the third"
-    assert soon == (pytest.approx(10.0), pytest.approx(10.0))
+    assert back == pytest.approx((0.2, 0.3)), "after the second nothing came until the third"
+    assert soon == pytest.approx((10.0, 10.0))
     back, soon, changes = compare.returns([5.0, 10.0, 15.0, 20.5], arrivals, totals, 4.0, complete=False)
     assert changes == 4, "one that has failed has not come back from the last"
     assert len(back) == 2
