@@ -1,7 +1,8 @@
 """A download while the client's address changes, by each way to keep it: what fails, how long, and how soon it goes on.
 
-As root. Between two namespaces over a wire of 160 Mbit/s, with `--delay` a long one; every few seconds the client has
-another address, after a while without any. Every octet is compared.
+As root. Between two namespaces over a wire of 160 Mbit/s, without a delay and over a long one; every few seconds the
+client has another address, after a while without any. Every octet is compared. Writes a file a delay, which
+`handfast reproduce iosl/rivals` judges.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 from handfast.lab import processes
-from measure import ROOT, Failed, say
-from moving import GAPS_S, Roaming, add_wire_options, congest, wire_of
+from handfast.studies import roaming
+from handfast.studies.roaming import Download
+from measure import Failed, say
+from moving import Roaming, add_options, congest, wire_of
+from record import FOLDER, kernel, quinn, settings_of, versions, write
 from sdtp_scene import inside
 from session_scene import scene
-from ways import BELOW, HERE, RTO_MAX, WAYS, Place, Way
+from ways import HERE, RTO_MAX, WAYS, Place, Way
 
 PATIENCE_S = 60.0
 """After so long without an octet a download has failed."""
@@ -38,31 +41,14 @@ SOON_S = 1.0
 """After it went on: how fast it is again."""
 UNDER_WAY_S = 1.0
 """What a network and a kernel still have of a connection that has died comes sooner."""
-OUT = ROOT / "out" / "bench-roaming.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What came of one way."""
-
-    name: str
-    complete: bool
-    """Whether all came, and nothing else."""
-    octets: int
-    seconds: float
-    back: list[float]
-    """From each new address to the first octet after it, seconds."""
-    soon: list[float]
-    """What came in the second after that, MB."""
-    changes: int
-
-
-def one(way: Way, place: Place, digest: str, every: float) -> Row:
+def one(way: Way, place: Place, digest: str, every: float) -> Download:
     """Run a way to its end, or until nothing comes any more."""
     made, heard, arrivals = place.scene, hashlib.sha256(), [time.monotonic()]
     octets, totals = 0, [0]
     with way.prepared(place) as download:
-        roaming = Roaming(partial(_leave, place, way), partial(_come, place, way), every)
+        moves = Roaming(partial(_leave, place, way), partial(_come, place, way), every)
         if way.moved is not None:
             way.moved(place, True)
         command = processes.inside(made.client.name, download)
@@ -70,7 +56,7 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
         with subprocess.Popen(
             command, env=made.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
-            roaming.start()
+            moves.start()
             out = process.stdout.fileno() if process.stdout else -1
             while select.select([out], [], [], PATIENCE_S)[0]:
                 part = os.read(out, 1 << 18)
@@ -80,16 +66,25 @@ def one(way: Way, place: Place, digest: str, every: float) -> Row:
                 heard.update(part)
                 arrivals.append(time.monotonic())
                 totals.append(octets)
-            roaming.stop()
+            moves.stop()
             process.kill()
-    seconds, complete = arrivals[-1] - start, heard.hexdigest() == digest
-    # Of a way that has failed, what was under way may come after the address that it failed at.
-    came = [moment for moment in roaming.came if complete or arrivals[-1] > moment + UNDER_WAY_S]
-    back = _back(came, arrivals)
-    # The last address may have come when there was little left.
-    soon = [_soon(arrivals, totals, moment) for moment in back.values() if moment + SOON_S < arrivals[-1]]
-    waits = [at - moment for moment, at in back.items()]
-    return Row(way.name, complete, octets, seconds, waits, soon, len(roaming.came))
+    complete = heard.hexdigest() == digest
+    back, soon, changes = returns(moves.came, arrivals, totals, every, complete=complete)
+    return Download(way.name, complete, octets, arrivals[-1] - start, back, soon, changes)
+
+
+def returns(
+    came: Sequence[float], arrivals: Sequence[float], totals: Sequence[int], every: float, *, complete: bool
+) -> tuple[tuple[float, ...], tuple[float, ...], int]:
+    """`back_s`, `soon_mb` and `changes` of a way, from when addresses came and octets arrived, and how many by then."""
+    # The last address may have come when all was there. Of a way that has failed, what was under way may come after
+    # the address that it failed at.
+    changes = [moment for moment in came if moment < arrivals[-1] or not complete]
+    back = _back([moment for moment in changes if complete or arrivals[-1] > moment + UNDER_WAY_S], arrivals)
+    # Neither the end nor the next absence may lie within the second.
+    whole = [at for moment, at in back.items() if at + SOON_S < min(arrivals[-1], moment + every)]
+    soon = tuple(_soon(arrivals, totals, at) for at in whole)
+    return tuple(at - moment for moment, at in back.items()), soon, len(changes)
 
 
 def _leave(place: Place, way: Way) -> None:
@@ -120,13 +115,13 @@ def _soon(arrivals: Sequence[float], totals: Sequence[int], moment: float) -> fl
     return (totals[last - 1] - totals[first - 1]) / 1e6
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Download]) -> str:
     """For 80 columns."""
     lines = [f"{'':<34}{'all came':>9}{'time':>9}{'on again after':>18}{'1 s later':>10}"]
     for row in rows:
-        back = f"{median(row.back):.2f} s, {max(row.back):.2f}" if row.back else "never"
+        back = f"{median(row.back_s):.2f} s, {max(row.back_s):.2f}" if row.back_s else "never"
         complete = "yes" if row.complete else f"{row.octets / 1e6:.0f} MB"
-        soon = f"{median(row.soon):.1f} MB" if row.soon else "–"
+        soon = f"{median(row.soon_mb):.1f} MB" if row.soon_mb else "–"
         lines.append(f"{row.name:<34}{complete:>9}{row.seconds:>7.1f} s{back:>18}{soon:>10}")
     return "\n".join(lines)
 
@@ -136,50 +131,81 @@ def missing(way: Way) -> list[str]:
     return [program for program in way.needs if shutil.which(program) is None]
 
 
+def tried(
+    way: Way, own: Path, file: Path, digest: str, wire: Sequence[str], options: argparse.Namespace
+) -> Download | str:
+    """What came of a way, or why it was left out."""
+    if lacking := missing(way):
+        return f"{', '.join(lacking)} is not installed"
+    own.mkdir()
+    with scene(own, rate=f"{roaming.RATE_MBIT_S}mbit", pages=False, wire=wire) as made:
+        if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
+            return f"this kernel has no {RTO_MAX}"
+        congest(made, options.congestion)
+        config = made.daemon.config
+        below = json.dumps(roaming.BELOW)
+        config.write_text(config.read_text().replace("[session]", f"[session]\nbelow = {below}", 1))
+        made.daemon.start()
+        made.daemon.until(lambda status: status["ok"])
+        return one(way, Place(made, own, file), digest, options.every)
+
+
+def over(delay_ms: int, ways: Sequence[Way], folder: Path, options: argparse.Namespace) -> roaming.Record[Download]:
+    """All ways over one wire."""
+    wire = wire_of(delay_ms)
+    file = folder / "file"
+    rows, left_out = [], {}
+    part = os.urandom(1_000_000)
+    with file.open("wb") as out:
+        for number in range(options.size):
+            out.write(number.to_bytes(8) + part[8:])
+    with file.open("rb") as whole:
+        digest = hashlib.file_digest(whole, "sha256").hexdigest()
+    for number, way in enumerate(ways):
+        say(f"{way.name}, {delay_ms} ms")
+        found = tried(way, folder / str(number), file, digest, wire, options)
+        if isinstance(found, str):
+            say(f"{way.name}: left out, for {found}")
+            left_out[way.name] = found
+        else:
+            rows.append(found)
+    programs = versions(program for way in ways for program in way.needs if not missing(way))
+    return roaming.Record(
+        "download",
+        delay_ms,
+        settings_of(options, size_mb=options.size),
+        tuple(rows),
+        left_out,
+        {**programs, "quinn": quinn(HERE / "quic" / "Cargo.lock")},
+        kernel(),
+    )
+
+
 def main() -> None:
-    """Run them all."""
+    """Run them all, over each wire."""
+    size, delays = roaming.DOWNLOAD["size_mb"], list(roaming.DELAYS_MS)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=400, help="MB of the file (default: 400)")
-    add_wire_options(parser)
-    parser.add_argument("--only", action="append", help="ways whose name contains this")
+    parser.add_argument("--size", type=int, default=size, help=f"MB of the file (default: {size})")
+    parser.add_argument(
+        "--delay", type=int, action="append", help=f"milliseconds of the wire, each way (default: {delays} in turn)"
+    )
+    parser.add_argument("--only", action="append", help="ways whose name contains this; a file only with --out")
+    add_options(parser)
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise Failed("namespaces are root's: run it with sudo")
     say("building the QUIC client (release, takes a minute the first time)")
     subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE / "quic", check=True)
-    wire = wire_of(options)
     ways = [way for way in WAYS if not options.only or any(word in way.name for word in options.only)]
-    rows = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        file = folder / "file"
-        part = os.urandom(1_000_000)
-        with file.open("wb") as out:
-            for number in range(options.size):
-                out.write(number.to_bytes(8) + part[8:])
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        for number, way in enumerate(ways):
-            if lacking := missing(way):
-                say(f"{way.name}: left out, for {', '.join(lacking)} is not installed")
-                continue
-            say(way.name)
-            own = folder / str(number)
-            own.mkdir()
-            with scene(own, pages=False, wire=wire) as made:
-                if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
-                    say(f"{way.name}: left out, for this kernel has no {RTO_MAX}")
-                    continue
-                congest(made, options.congestion)
-                config = made.daemon.config
-                config.write_text(config.read_text().replace("[session]", f"[session]\nbelow = {json.dumps(BELOW)}", 1))
-                made.daemon.start()
-                made.daemon.until(lambda status: status["ok"])
-                rows.append(one(way, Place(made, own, file), digest, options.every))
-    sys.stdout.write(table(rows) + "\n")
-    OUT.parent.mkdir(exist_ok=True)
-    settings = {"size_mb": options.size, "every_s": options.every, "delay_ms": options.delay, "gaps_s": GAPS_S}
-    settings |= {"congestion": options.congestion}
-    OUT.write_text(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=1))
+    # A look at some ways leaves the file of all of them alone.
+    folder = options.out or (None if options.only else FOLDER)
+    for delay_ms in options.delay or delays:
+        with tempfile.TemporaryDirectory() as name:
+            measured = over(delay_ms, ways, Path(name), options)
+        sys.stdout.write(f"a wire of {delay_ms} ms each way\n{table(measured.rows)}\n")
+        sys.stdout.flush()
+        if folder is not None:
+            write(measured, folder)
 
 
 if __name__ == "__main__":

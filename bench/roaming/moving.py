@@ -9,12 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from handfast.studies import roaming
 from measure import ROOT, say
 from sdtp_scene import inside
 from session_scene import Scene
 
-GAPS_S = (0.0, 1.0, 3.0, 0.3, 5.0, 2.0)
-"""Without an address, in turn."""
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 WIRE = ROOT / "target" / "release" / "examples" / "wire"
@@ -33,7 +32,7 @@ class Roaming(threading.Thread):
         turn = 0
         while not self._end.wait(self._every):
             self._leave()
-            time.sleep(GAPS_S[turn % len(GAPS_S)])
+            time.sleep(roaming.GAPS_S[turn % len(roaming.GAPS_S)])
             self.came.append(time.monotonic())
             self._come()
             turn += 1
@@ -44,11 +43,12 @@ class Roaming(threading.Thread):
         self.join()
 
 
-def add_wire_options(parser: argparse.ArgumentParser) -> None:
-    """`--every`, `--delay` and `--congestion`."""
-    parser.add_argument("--every", type=float, default=4.0, help="seconds with an address (default: 4)")
-    parser.add_argument("--delay", type=int, default=0, help="milliseconds of the wire, each way (default: 0)")
-    parser.add_argument("--congestion", default="cubic", help="of the kernels' TCP (default: cubic, as Linux has it)")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """`--every`, `--congestion` and `--out`."""
+    every, congestion = roaming.WIRE["every_s"], roaming.WIRE["congestion"]
+    parser.add_argument("--every", type=float, default=every, help=f"seconds with an address (default: {every:g})")
+    parser.add_argument("--congestion", default=congestion, help=f"of the kernels' TCP (default: {congestion})")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"of the files (default: {roaming.FOLDER})")
 
 
 def congest(scene: Scene, name: str) -> None:
@@ -61,12 +61,12 @@ def congest(scene: Scene, name: str) -> None:
         inside(space, lambda: CONGESTION.write_text(name))
 
 
-def wire_of(options: argparse.Namespace) -> list[str]:
+def wire_of(delay_ms: int) -> list[str]:
     """The scene's wire: none of its own without a delay."""
-    if not options.delay:
+    if not delay_ms:
         return []
     say("building the wire (release, takes minutes the first time)")
     subprocess.run(
         ["cargo", "build", "--quiet", "--release", "-p", "handfast-lab", "--example", "wire"], cwd=ROOT, check=True
     )
-    return [str(WIRE), "160Mbit/s", f"{options.delay}ms", "600pkt"]
+    return [str(WIRE), f"{roaming.RATE_MBIT_S}Mbit/s", f"{delay_ms}ms", f"{roaming.QUEUE_PKT}pkt"]

@@ -2,6 +2,7 @@
 
 As root. The client types a key four times a second into `cat` at the server, whose terminal echoes it. Every few
 seconds its address changes, after a while without any. mosh shows keys before the server has them (local echo).
+Writes a file, which `handfast reproduce iosl/rivals` judges.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from pathlib import Path
 from statistics import median
 
 from handfast.lab import processes
+from handfast.studies import roaming
 from measure import Failed, say
-from moving import Roaming, add_wire_options, congest, wire_of
+from moving import Roaming, add_options, congest, wire_of
 from openssh import sshd
+from record import FOLDER, kernel, settings_of, versions, write
 from session_scene import PEER, SERVER, Scene, scene
 
-EVERY_S = 0.25
+KEY_S = roaming.TERMINAL["key_s"]
 """Between two keys."""
 PATIENCE_S = 20.0
 """How long the last keys have."""
@@ -76,14 +79,13 @@ class Typed:
                     self.seen[number] = now - self.at[number]
                 self.next = found + 1
 
-    def row(self, name: str) -> str:
-        """For 80 columns."""
-        waits = sorted(self.seen.values())
-        shown = f"{len(waits)}/{len(self.at)}"
-        if not waits:
-            return f"{name:<38}{shown:>10}"
-        late = waits[min(len(waits) - 1, len(waits) * 95 // 100)]
-        return f"{name:<38}{shown:>10}{median(waits):>9.3f}{late:>11.3f}{waits[-1]:>11.3f}"
+
+def line(row: roaming.Terminal) -> str:
+    """For 80 columns."""
+    shown = f"{len(row.shown_s)}/{row.typed}"
+    if not row.shown_s:
+        return f"{row.name:<38}{shown:>10}"
+    return f"{row.name:<38}{shown:>10}{median(row.shown_s):>9.3f}{row.late_s:>11.3f}{max(row.shown_s):>11.3f}"
 
 
 def mosh(predict: str) -> Callable[[Scene, Sequence[str]], list[str]]:
@@ -110,11 +112,12 @@ def by_session(place: Scene, ssh: Sequence[str]) -> list[str]:
 
 
 TERMINALS = (
-    Terminal("ssh", plain),
-    Terminal("ssh by handfastd session", by_session),
-    Terminal("mosh, local echo where it is slow", mosh("adaptive"), "mosh"),
-    Terminal("mosh, local echo always", mosh("always"), "mosh"),
-    Terminal("mosh, no local echo", mosh("never"), "mosh"),
+    Terminal(roaming.SSH, plain),
+    Terminal(roaming.SSH_BY_SESSION, by_session),
+    *(
+        Terminal(name, mosh(predict), "mosh")
+        for name, predict in zip(roaming.MOSH, ("adaptive", "always", "never"), strict=True)
+    ),
 )
 
 
@@ -140,17 +143,17 @@ def one(terminal: Terminal, place: Scene, ssh: Sequence[str], seconds: float, ev
 
 def _type(control: int, typed: Typed, place: Scene, seconds: float, every: float) -> None:
     started = _until_ready(control)
-    roaming = Roaming(place.leave, place.come, every)
-    roaming.start()
+    moves = Roaming(place.leave, place.come, every)
+    moves.start()
     try:
         while time.monotonic() - started < seconds:
             typed.type(control)
-            _read(control, typed, EVERY_S)
+            _read(control, typed, KEY_S)
     finally:
-        roaming.stop()
+        moves.stop()
     deadline = time.monotonic() + PATIENCE_S
     while typed.next < len(typed.at) and time.monotonic() < deadline:
-        _read(control, typed, EVERY_S)
+        _read(control, typed, KEY_S)
 
 
 def _until_ready(control: int) -> float:
@@ -178,28 +181,41 @@ def _read(control: int, typed: Typed, seconds: float) -> None:
 
 def main() -> None:
     """Run them all."""
+    seconds = roaming.TERMINAL["typing_s"]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=40.0, help="of typing, each (default: 40)")
-    add_wire_options(parser)
+    parser.add_argument("--seconds", type=float, default=seconds, help=f"of typing, each (default: {seconds:g})")
+    far = roaming.FAR_MS
+    parser.add_argument("--delay", type=int, default=far, help=f"milliseconds of the wire, each way (default: {far})")
+    add_options(parser)
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise Failed("namespaces are root's: run it with sudo")
-    wire = wire_of(options)
+    wire = wire_of(options.delay)
+    rows, left_out = [], {}
     sys.stdout.write(f"{'':<38}{'shown':>10}{'median s':>9}{'95 % s':>11}{'longest s':>11}\n")
     with tempfile.TemporaryDirectory() as name:
         for number, terminal in enumerate(TERMINALS):
             if shutil.which(terminal.needs) is None:
-                say(f"{terminal.name}: left out, for {terminal.needs} is not installed")
+                left_out[terminal.name] = f"{terminal.needs} is not installed"
+                say(f"{terminal.name}: left out, for {left_out[terminal.name]}")
                 continue
             own = Path(name) / str(number)
             own.mkdir()
-            with scene(own, pages=False, wire=wire) as place, sshd(place.server, SERVER, own) as ssh:
+            with (
+                scene(own, rate=f"{roaming.RATE_MBIT_S}mbit", pages=False, wire=wire) as place,
+                sshd(place.server, SERVER, own) as ssh,
+            ):
                 congest(place, options.congestion)
                 place.daemon.start()
                 place.daemon.until(lambda status: status["ok"])
                 typed = one(terminal, place, ssh, options.seconds, options.every)
-            sys.stdout.write(typed.row(terminal.name) + "\n")
+            rows.append(roaming.Terminal(terminal.name, len(typed.at), tuple(typed.seen.values())))
+            sys.stdout.write(line(rows[-1]) + "\n")
             sys.stdout.flush()
+    programs = versions({one.needs for one in TERMINALS} - {one.needs for one in TERMINALS if one.name in left_out})
+    settings = settings_of(options, typing_s=options.seconds, key_s=KEY_S)
+    measured = roaming.Record("terminal", options.delay, settings, tuple(rows), left_out, programs, kernel())
+    write(measured, options.out or FOLDER)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from handfast.lab import processes
 from handfast.lab.names import Namespace
+from handfast.studies import roaming
 from openssh import await_listener, sshd
 from sdtp_scene import inside
 from session_scene import PEER, SERVER, Scene
@@ -312,23 +313,23 @@ def _below(place: Place, below: str) -> Iterator[Download]:
         yield download
 
 
-BELOW = ("mptcp", "udp", "sctp")
-"""What the end before the server has beside TCP."""
-
 WAYS = (
-    Way("TCP", plain, ["curl"]),
+    Way(roaming.TCP, plain, ["curl"]),
     Way("TCP, asks for the rest after 1 s", ranges, ["curl"]),
     Way("SOCKS over ssh", socks, ["curl", "ssh"]),
     Way("autossh, asks for the rest", autossh, ["curl", "ssh", "autossh"]),
     Way("rsync, asks for the rest", rsync, ["rsync", "ssh"]),
-    Way("kernel MPTCP", multipath, ["ip"], endpoints),
-    Way("MPTCP, subflows given up in 7 s", brief_multipath, ["ip"], endpoints),
-    Way("QUIC migration (quinn)", quic),
-    Way("SOCKS over QUIC (quinn)", socks_quic, ["curl"]),
+    Way(roaming.MPTCP[0], multipath, ["ip"], endpoints),
+    Way(roaming.MPTCP[1], brief_multipath, ["ip"], endpoints),
+    Way(roaming.QUINN[0], quic),
+    Way(roaming.QUINN[1], socks_quic, ["curl"]),
     Way("WireGuard (wireguard-go)", wireguard, ["curl", "wg", "wireguard-go"]),
-    Way("WireGuard, told of each change", wireguard, ["curl", "wg", "wireguard-go"], told),
-    Way("told, and timer at most 1 s", capped_wireguard, ["curl", "wg", "wireguard-go"], told),
-    Way("handfastd session run", session, ["curl"]),
-    Way("handfastd session run --all", caught, ["curl"]),
-    *(Way(f"the same, --below {below}", partial(_below, below=below), ["curl"]) for below in BELOW),
+    Way(roaming.TOLD, wireguard, ["curl", "wg", "wireguard-go"], told),
+    Way(roaming.CAPPED, capped_wireguard, ["curl", "wg", "wireguard-go"], told),
+    Way(roaming.SESSIONS[0], session, ["curl"]),
+    Way(roaming.SESSIONS[1], caught, ["curl"]),
+    *(
+        Way(name, partial(_below, below=below), ["curl"])
+        for name, below in zip(roaming.SESSIONS[2:], roaming.BELOW, strict=True)
+    ),
 )

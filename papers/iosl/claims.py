@@ -1,4 +1,7 @@
-"""The claims of [iosl], one function each; `ends.py` has those of both ends, `beyond.py` ours of what it leaves out."""
+"""The claims of [iosl], one function each.
+
+`ends.py` has those of both ends, `beyond.py` and `rivals.py` ours of what it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from handfast.studies.reproduce import (
     within,
 )
 
-from . import beyond, draw, ends
+from . import beyond, draw, ends, rivals
 from .measure import (
     FADE_S,
     RTT_S,
@@ -360,3 +363,13 @@ CLAIMS.claim(
     figure=draw.by_application,
     beyond=True,
 )(beyond.applications)
+
+CLAIMS.claim(
+    "rivals",
+    "beyond the paper, on real kernels: beside what people use today sessions lose nothing, wait for no timeout, are "
+    "as fast again, and take no longer",
+    paper="compares with TCP, SCTP and MPTCP, and with nothing that keeps connections today",
+    figure=rivals.by_way,
+    beyond=True,
+    files=rivals.read,
+)(rivals.rivals)

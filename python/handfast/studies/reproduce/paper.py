@@ -58,6 +58,8 @@ class Claim:
     figure: Draw | None
     beyond: bool
     """Our own, of what the paper leaves out."""
+    files: Callable[[], object] | None = None
+    """Reads what it looks at beside runs; raises `InputError` where that cannot be used."""
 
 
 class Claims:
@@ -78,11 +80,12 @@ class Claims:
         needs: Sequence[Need] = (),
         figure: Draw | None = None,
         beyond: bool = False,
+        files: Callable[[], object] | None = None,
     ) -> Callable[[Judge], Judge]:
         """Register the function below as the judge of `KEY-name`."""
 
         def register(judge: Judge) -> Judge:
-            self.all.append(Claim(f"{self.key}-{name}", title, paper, tuple(needs), judge, figure, beyond))
+            self.all.append(Claim(f"{self.key}-{name}", title, paper, tuple(needs), judge, figure, beyond, files))
             return judge
 
         return register

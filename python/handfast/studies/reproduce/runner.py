@@ -104,6 +104,10 @@ def _figures(verdicts: Sequence[Verdict]) -> Iterator[Mapping[str, object]]:
 
 def reproduce(question: Question, order: Order, progress: Progress | None = None) -> Outcome:
     """Judge the claims; finished runs are kept, whatever happens then."""
+    # A file that cannot be used is told before the runs, which may take half an hour.
+    for claim in question.claims:
+        if claim.files is not None:
+            claim.files()
     found = _runs(question, order, progress)
     verdicts = tuple(_judge(found, claim) for claim in question.claims)
     pictures = _draw(found, question.claims, verdicts)
