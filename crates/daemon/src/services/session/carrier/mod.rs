@@ -13,6 +13,8 @@ mod programs;
 mod routes;
 mod sockets;
 mod status;
+#[cfg(test)]
+mod tests;
 mod windows;
 mod wire;
 

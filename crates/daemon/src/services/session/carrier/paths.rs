@@ -193,6 +193,15 @@ impl Carrier {
         }
     }
 
+    /// Whether a path has a connection, now that it was looked at.
+    fn is_there(&mut self, path: PathId) -> bool {
+        let has = |this: &Self| this.paths.get(&path).is_some_and(|found| found.state != State::Connecting);
+        if !has(self) {
+            self.look_at_connection(path);
+        }
+        has(self)
+    }
+
     /// Whether a connection that was dialled is there.
     fn look_at_connection(&mut self, path: PathId) {
         let Some(found) = self.paths.get(&path) else { return };
@@ -213,9 +222,8 @@ impl Carrier {
     }
 
     pub(super) fn read_path(&mut self, io: &mut EventLoop, path: PathId) -> ReadOutcome {
-        let Some(found) = self.paths.get_mut(&path) else { return ReadOutcome::Nothing };
-        if found.state == State::Connecting {
-            self.look_at_connection(path);
+        // What went with the SYN may be answered by the time that the connection is looked at: nobody says so again.
+        if !self.is_there(path) {
             return ReadOutcome::Nothing;
         }
         let outcome = self.read_once(path);
@@ -246,11 +254,9 @@ impl Carrier {
 
     /// Something has happened to a connection in UDP.
     pub(super) fn look_at_stream(&mut self, path: PathId) {
-        if self.paths.get(&path).is_some_and(|found| found.state == State::Connecting) {
-            self.look_at_connection(path);
-        }
-        let is_there = |found: &&mut Path| found.state != State::Connecting;
-        if let Some(found) = self.paths.get_mut(&path).filter(is_there) {
+        if self.is_there(path)
+            && let Some(found) = self.paths.get_mut(&path)
+        {
             found.is_blocked = false;
             while self.read_once(path) == ReadOutcome::Some {}
             self.transmit(path);
