@@ -106,6 +106,7 @@ fn a_syn_and_its_reset_leave_nothing() {
         let forged = syn(&mut client, now, b"");
         server.on_datagram(now, victim(), None, &forged);
         assert_eq!(server.len(), 1, "round {round}: its handshake goes on");
+        assert!(server.poll_touched().is_none(), "nobody was told of it");
         server.on_datagram(now, victim(), None, &reset_of(&forged));
         while server.poll_transmit(now, &mut Vec::new(), |_| true).is_some() {}
         assert!(server.is_empty() && server.deadline().is_none(), "round {round}");
