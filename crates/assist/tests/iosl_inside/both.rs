@@ -137,3 +137,40 @@ fn what_happens_to_a_connection_is_told_once_and_to_nobody_who_has_released_it()
         assert_eq!(touched(&mut world.server), []);
     }
 }
+
+#[test]
+fn an_end_is_one_when_all_was_read() {
+    for kind in [Kind::Tcp, Kind::Sctp] {
+        let mut world = World::new(Faults::default(), 1);
+        let [client, server] = world.opened(kind, &[own(1)]);
+        assert!(!world.client.is_at_end(client) && !world.server.is_at_end(server));
+        world.client.write(client, b"the last words");
+        world.client.finish(world.now, client);
+        world.pass(DELAY * 10);
+        assert!(!world.server.is_at_end(server), "it has not begun to read");
+        assert_eq!(world.server.read(world.now, server, 3).unwrap(), b"the"[..]);
+        assert!(!world.server.is_at_end(server), "nor has it read all");
+        assert_eq!(world.server.read(world.now, server, 100).unwrap(), b" last words"[..]);
+        assert!(world.server.is_at_end(server));
+    }
+}
+
+/// Who has shown to be there gets more than three times what came from him.
+#[test]
+fn a_download_needs_no_upload() {
+    for kind in [Kind::Tcp, Kind::Sctp] {
+        let mut world = World::new(Faults::default(), 1);
+        let [client, server] = world.opened(kind, &[own(1)]);
+        let all = octets(500_000);
+        let mut down = Way::new(&all);
+        let begin = world.now;
+        assert!(world.until(|world| {
+            down.write((&mut world.server, server));
+            down.read(world.now, (&mut world.client, client));
+            down.is_done()
+        }));
+        assert!(down.came == all);
+        let took = world.now.since(begin).as_millis();
+        assert!(took < 1_000, "{took} ms by a path without a bound");
+    }
+}

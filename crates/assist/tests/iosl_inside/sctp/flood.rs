@@ -186,3 +186,18 @@ fn who_does_not_know_the_tag_changes_nothing() {
         world.until(|world| world.client.read(world.now, client, 9).is_some_and(|read| read == b"still"[..]))
     );
 }
+
+/// RFC 9260 §5.2.1 would have both open one at once.
+#[test]
+fn a_client_lets_nobody_open_anything() {
+    let mut client = Connections::new(Config::default(), [7; 32]);
+    let now = Instant::from_millis(5_000);
+    let id = client.connect(now, Kind::Sctp, server_address(), &[own(1)]).unwrap();
+    let sent = answers(&mut client, now);
+    let [(_, own_init)] = &sent[..] else { panic!("{} datagrams", sent.len()) };
+    let Packet { src_port, dst_port, chunks, .. } = parsed(own_init);
+    let back = Packet { src_port: dst_port, dst_port: src_port, tag: 0, chunks };
+    client.on_answer(now, id, own(1), &back.emit().unwrap());
+    assert!(answers(&mut client, now).is_empty());
+    assert_eq!(client.stands(id), Stands::Connecting);
+}

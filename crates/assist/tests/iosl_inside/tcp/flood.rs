@@ -134,3 +134,14 @@ fn who_does_not_know_the_number_changes_nothing() {
     }
     assert_eq!((world.client.stands(client), world.server.stands(server)), (Stands::Open, Stands::Open));
 }
+
+/// RFC 6528.
+#[test]
+fn nobody_knows_where_the_sequence_numbers_of_a_connection_begin() {
+    let mut client = Connections::new(Config::default(), [1; 32]);
+    let begins = |_| match InUdp::parse(&syn(&mut client, Instant::from_millis(5_000), b"")) {
+        Some(InUdp::Segment { segment, .. }) => segment.seq.0,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((0..20).map(begins).collect::<std::collections::BTreeSet<_>>().len(), 20);
+}
