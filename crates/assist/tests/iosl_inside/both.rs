@@ -8,7 +8,7 @@ use handfast_wire::sctp::{Chunk, Packet, UDP_PORT};
 use handfast_wire::tcp::in_udp::InUdp;
 use proptest::prelude::*;
 
-use crate::world::{Faults, Way, World, listening, octets, own, server_address};
+use crate::world::{DELAY, Faults, Way, World, listening, octets, own, server_address};
 
 const NOW: Instant = Instant::from_millis(5_000);
 
@@ -112,4 +112,65 @@ fn a_window_is_for_its_own_kind() {
     assert!(world.until(|world| world.client.stands(next) == Stands::Open));
     world.pass(Duration::from_millis(100));
     assert!(!world.client.on_addresses(world.now, next, |_| true), "TCP has one address");
+}
+
+/// Those to which something has happened: a driver looks at them alone.
+fn touched(end: &mut Connections) -> Vec<InsideId> {
+    std::iter::from_fn(|| end.poll_touched()).collect()
+}
+
+#[test]
+fn what_happens_to_a_connection_is_told_once_and_to_nobody_who_has_released_it() {
+    for kind in [Kind::Tcp, Kind::Sctp] {
+        let mut world = World::new(Faults::default(), 1);
+        let [client, server] = world.opened(kind, &[own(1)]);
+        world.pass(DELAY * 20);
+        assert_eq!((touched(&mut world.client), touched(&mut world.server)), (vec![client], vec![server]));
+        world.client.write(client, b"news");
+        world.pass(DELAY * 2);
+        assert_eq!((touched(&mut world.server), touched(&mut world.server)), (vec![server], vec![]));
+        world.client.write(client, b"more");
+        world.pass(DELAY * 2);
+        world.server.release(world.now, server);
+        assert_eq!(touched(&mut world.server), [], "what has come is nobody's");
+        world.pass(DELAY * 5);
+        assert_eq!(touched(&mut world.server), []);
+    }
+}
+
+#[test]
+fn an_end_is_one_when_all_was_read() {
+    for kind in [Kind::Tcp, Kind::Sctp] {
+        let mut world = World::new(Faults::default(), 1);
+        let [client, server] = world.opened(kind, &[own(1)]);
+        assert!(!world.client.is_at_end(client) && !world.server.is_at_end(server));
+        world.client.write(client, b"the last words");
+        world.client.finish(world.now, client);
+        world.pass(DELAY * 10);
+        assert!(!world.server.is_at_end(server), "it has not begun to read");
+        assert_eq!(world.server.read(world.now, server, 3).unwrap(), b"the"[..]);
+        assert!(!world.server.is_at_end(server), "nor has it read all");
+        assert_eq!(world.server.read(world.now, server, 100).unwrap(), b" last words"[..]);
+        assert!(world.server.is_at_end(server));
+    }
+}
+
+/// Who has shown to be there gets more than three times what came from him.
+#[test]
+fn a_download_needs_no_upload() {
+    for kind in [Kind::Tcp, Kind::Sctp] {
+        let mut world = World::new(Faults::default(), 1);
+        let [client, server] = world.opened(kind, &[own(1)]);
+        let all = octets(500_000);
+        let mut down = Way::new(&all);
+        let begin = world.now;
+        assert!(world.until(|world| {
+            down.write((&mut world.server, server));
+            down.read(world.now, (&mut world.client, client));
+            down.is_done()
+        }));
+        assert!(down.came == all);
+        let took = world.now.since(begin).as_millis();
+        assert!(took < 1_000, "{took} ms by a path without a bound");
+    }
 }

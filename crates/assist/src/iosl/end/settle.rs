@@ -111,8 +111,8 @@ impl End {
     fn dial_if_wanted(&mut self, now: Instant, socket: Socket) {
         let Some(entry) = self.sessions.get_mut(&socket) else { return };
         // Who has not told this end of itself cannot be dialled.
-        let knows = entry.session.is_opener() || entry.peer_id.is_some();
-        if !knows || !entry.session.wants_dial(now) {
+        entry.session.set_reachable(entry.session.is_opener() || entry.peer_id.is_some());
+        if !entry.session.wants_dial(now) {
             return;
         }
         let Some(epoch) = entry.session.dial(now, &mut self.pool) else { return };

@@ -160,6 +160,35 @@ mod tests {
         assert!(beside.may_send(at(11_000), &path(12_000, 0), 0));
     }
 
+    /// RFC 6298 §2.1: as if a round trip took a second.
+    #[test]
+    fn a_path_that_was_not_measured_gets_a_window_a_second() {
+        let unknown = Snapshot { srtt: Duration::ZERO, ..path(12_000, 0) };
+        for (wait, may) in [(999, false), (1_001, true)] {
+            let mut beside = Beside::default();
+            assert!(beside.may_send(at(0), &unknown, 0));
+            beside.on_sent(24_000);
+            assert_eq!(beside.may_send(at(wait), &unknown, 0), may, "after {wait} ms");
+        }
+    }
+
+    /// What is asked so often that less than an octet has arrived meanwhile is no time lost.
+    #[test]
+    fn to_ask_often_changes_nothing() {
+        let slow = path(1_000, 0);
+        let mut beside = Beside::default();
+        assert!(beside.may_send(at(0), &slow, 0));
+        beside.on_sent(1_500);
+        let asked = (1..100_000).map(|turn| at(0) + Duration::from_micros(turn));
+        let first = asked.into_iter().find(|now| {
+            // Whether the connection is full is not asked: that would be so until nothing is left.
+            beside.pass(*now, &slow);
+            beside.under_way < 1_000
+        });
+        let took = first.unwrap().since(at(0)).as_millis();
+        assert!((50..=51).contains(&took), "{took} ms for half a window, whose round trip takes 100 ms");
+    }
+
     proptest! {
         /// In any round trip no more leaves than two windows: what was under way at its beginning, and what came free within it.
         #[test]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use handfast_core::Instant;
 use handfast_sctp::{self as association, Association, Event, Message, PathState, PathStatus, State};
+use handfast_wire::sctp::{Chunk, Packet};
 
 use super::{Failure, Stands};
 
@@ -31,8 +32,8 @@ pub(super) struct Carried {
     pub(super) association: Association,
     /// RFC 6951 §5.1: "a remote UDP encapsulation port number per destination address".
     reached: BTreeMap<IpAddr, Reached>,
-    /// From where the last packet with the right tag came.
-    last_from: IpAddr,
+    /// From where the last packet came in which the peer has told something. One without may come late, from where it was before.
+    told_from: IpAddr,
     died: Option<association::Failure>,
     has_ended: bool,
     /// What was not read of the last message.
@@ -45,11 +46,11 @@ pub(super) struct Carried {
 
 impl Carried {
     pub(super) fn new(association: Association, peer: SocketAddr, to: Option<IpAddr>) -> Self {
-        let last_from = peer.ip().to_canonical();
+        let told_from = peer.ip().to_canonical();
         Self {
             association,
-            reached: BTreeMap::from([(last_from, Reached { at: peer, to })]),
-            last_from,
+            reached: BTreeMap::from([(told_from, Reached { at: peer, to })]),
+            told_from,
             died: None,
             has_ended: false,
             rest: Bytes::new(),
@@ -68,11 +69,14 @@ impl Carried {
     }
 
     /// RFC 6951 §5.4: a packet whose verification tag is right came from there.
-    pub(super) fn learn(&mut self, at: SocketAddr, to: Option<IpAddr>) {
+    pub(super) fn learn(&mut self, at: SocketAddr, to: Option<IpAddr>, packet: &Packet) {
         let from = at.ip().to_canonical();
         if self.has(from) {
             self.reached.insert(from, Reached { at, to });
-            self.last_from = from;
+            let tells = |chunk: &Chunk| matches!(chunk, Chunk::Data(data) if data.stream == TOLD);
+            if packet.chunks.iter().any(tells) {
+                self.told_from = from;
+            }
         }
     }
 
@@ -213,9 +217,9 @@ impl Carried {
         Some(self.rest.split_to(most.min(self.rest.len())))
     }
 
-    /// The peer has moved to where its last packet came from.
+    /// The peer has moved to where it has said so.
     fn follow(&mut self, now: Instant) {
-        let to = self.last_from;
+        let to = self.told_from;
         let found = self.paths().find(|(_, path)| path.remote == to && path.confirmed && path.active);
         if let Some((next, _)) = found {
             self.move_to(now, next);

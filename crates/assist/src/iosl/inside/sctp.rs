@@ -157,7 +157,7 @@ fn take(now: Instant, carried: &mut Carried, (at, to): Ends, mut packet: Packet)
             return;
         }
     } else {
-        carried.learn(at, to);
+        carried.learn(at, to, &packet);
     }
     carried.association.on_packet(now, &Received { packet: &packet, from, to: any(from) });
 }

@@ -159,3 +159,48 @@ impl Used {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(most: usize) -> Used {
+        Used { life: Duration::from_secs(10), most, ..Used::default() }
+    }
+
+    #[test]
+    fn a_tag_is_known_for_as_long_as_its_cookie_may_hold() {
+        let (mut used, at) = (used(8), Instant::from_millis);
+        used.add(at(0), 1);
+        used.add(at(5_000), 2);
+        used.add(at(5_000), 1);
+        assert!(!used.has(at(10_000), 3));
+        assert!(used.has(at(10_000), 1) && !used.has(at(10_001), 1));
+        assert!(used.has(at(15_000), 2) && !used.has(at(15_001), 2));
+        assert!(used.tags.is_empty() && used.until.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_tags_give_way() {
+        let (mut used, at) = (used(8), Instant::from_millis(0));
+        for tag in 0..100 {
+            used.add(at, tag);
+            assert!(used.tags.len() <= 8 && used.until.len() == used.tags.len(), "{tag}");
+        }
+        assert!(used.has(at, 99) && used.has(at, 94) && !used.has(at, 91));
+    }
+
+    /// RFC 9260 §5.1.3.
+    #[test]
+    fn a_key_is_changed_when_its_time_is_over_and_not_before() {
+        let (mut entropy, at) = (Entropy::new([1; 32]), Instant::from_millis(5_000));
+        let mut strangers = Strangers::new(&Config::default(), &mut entropy);
+        let just_before = at + Duration::from_nanos(KEY_LIFE.as_nanos() - 1);
+        for (now, until) in
+            [(at, at + KEY_LIFE), (just_before, at + KEY_LIFE), (at + KEY_LIFE, at + KEY_LIFE + KEY_LIFE)]
+        {
+            strangers.change_key(now, &mut entropy);
+            assert_eq!(strangers.key_until, until);
+        }
+    }
+}

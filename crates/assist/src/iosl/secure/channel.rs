@@ -240,7 +240,7 @@ impl Channel {
 }
 
 /// With all that both ends of a pattern need.
-fn builder<'a>(
+pub(super) fn builder<'a>(
     own: &'a Keys,
     pattern: Pattern,
     preamble: &'a [u8],

@@ -90,3 +90,112 @@ fn next(count: &mut u64) -> Result<u64, Broken> {
     *count = nonce.checked_add(1).filter(|next| *next <= DATAGRAMS).ok_or(Broken)?;
     Ok(nonce)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::builder;
+    use super::super::{Entropy, Keys, Pattern};
+    use super::*;
+
+    /// The two ends of a path, after a handshake.
+    fn pair() -> [Transport; 2] {
+        let [own, peer] = [1, 2].map(|number| Keys::new([number; 32]));
+        let of = |keys, seed| builder(keys, Pattern::Ik, b"", Entropy::new([seed; 32])).unwrap();
+        let mut one = of(&own, 3).remote_public_key(&peer.public().0).unwrap().build_initiator().unwrap();
+        let mut other = of(&peer, 4).build_responder().unwrap();
+        let (mut message, mut payload) = ([0; 200], [0; 200]);
+        let len = one.write_message(&[], &mut message).unwrap();
+        other.read_message(&message[..len], &mut payload).unwrap();
+        let len = other.write_message(&[], &mut message).unwrap();
+        one.read_message(&message[..len], &mut payload).unwrap();
+        [one, other].map(|state| Transport::new(state.into_stateless_transport_mode().unwrap()))
+    }
+
+    fn record(from: &mut Transport, payload: &[u8]) -> Result<Vec<u8>, Broken> {
+        let mut message = vec![0; payload.len() + TAG];
+        let len = from.write(payload, &mut message)?;
+        message.truncate(len);
+        Ok(message)
+    }
+
+    fn read(to: &mut Transport, message: &[u8]) -> Result<Vec<u8>, Broken> {
+        let mut payload = vec![0; message.len()];
+        let len = to.read(message, &mut payload)?;
+        payload.truncate(len);
+        Ok(payload)
+    }
+
+    /// Noise §5.1: a nonce that comes again shows what is sealed.
+    #[test]
+    fn no_two_messages_have_one_nonce() {
+        let [mut one, mut other] = pair();
+        let mut all: Vec<Vec<u8>> = (0..200).map(|_| record(&mut one, b"the same").unwrap()).collect();
+        for _ in 0..200 {
+            let sealed = one.write_datagram(b"the same").unwrap();
+            assert_eq!(other.read_datagram(&sealed).unwrap(), b"the same");
+            all.push(sealed[sealed.len() - 8 - TAG..].to_vec());
+        }
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), 400);
+    }
+
+    /// Those of datagrams begin where they end.
+    #[test]
+    fn the_nonces_of_records_have_an_end() {
+        let [mut one, mut other] = pair();
+        (one.records_out, other.records_in) = (DATAGRAMS - 1, DATAGRAMS - 1);
+        let last = record(&mut one, b"the last").unwrap();
+        assert_eq!(read(&mut other, &last).unwrap(), b"the last");
+        assert_eq!(record(&mut one, b"one more"), Err(Broken));
+        let datagram = one.write_datagram(b"a datagram").unwrap();
+        assert_eq!(read(&mut other, &datagram[1..]), Err(Broken), "nor is a datagram a record");
+        assert_eq!(other.read_datagram(&datagram).unwrap(), b"a datagram");
+    }
+
+    /// RFC 9001 §6.6: "endpoints MUST count the number of encrypted packets for each set of keys".
+    #[test]
+    fn a_key_seals_no_more_datagrams_than_it_may() {
+        let [mut one, mut other] = pair();
+        one.datagrams_out = MOST_DATAGRAMS - 1;
+        assert!(one.may_write_datagram());
+        let sealed = one.write_datagram(b"the last").unwrap();
+        assert_eq!(sealed.len(), b"the last".len() + AROUND_DATAGRAM, "no counter is longer");
+        assert_eq!(other.read_datagram(&sealed).unwrap(), b"the last");
+        assert!(!one.may_write_datagram());
+        assert_eq!(one.write_datagram(b"one more"), None);
+        assert!(record(&mut one, b"in a record").is_ok_and(|record| read(&mut other, &record).is_ok()));
+        // Of a peer that goes on all the same.
+        let mut beyond = Vec::new();
+        varint::put(&mut beyond, MOST_DATAGRAMS);
+        let begin = beyond.len();
+        beyond.resize(begin + TAG, 0);
+        one.keys.write_message(DATAGRAMS | MOST_DATAGRAMS, &[], &mut beyond[begin..]).unwrap();
+        assert_eq!(other.read_datagram(&beyond), None);
+    }
+
+    #[test]
+    fn a_datagram_is_as_long_as_a_record_may_be() {
+        let [mut one, mut other] = pair();
+        let longest = vec![7; MOST_PLAIN];
+        assert_eq!(one.write_datagram(&vec![7; MOST_PLAIN + 1]), None);
+        let sealed = one.write_datagram(&longest).unwrap();
+        assert_eq!(sealed.len(), MOST_PLAIN + 1 + TAG, "the first counter, since nothing was sealed before");
+        assert_eq!(other.read_datagram(&sealed), Some(longest));
+        let empty = one.write_datagram(b"").unwrap();
+        assert_eq!((empty.len(), other.read_datagram(&empty)), (1 + TAG, Some(Vec::new())));
+    }
+
+    #[test]
+    fn who_has_no_keys_moves_no_window() {
+        let [mut one, mut other] = pair();
+        let first = one.write_datagram(b"first").unwrap();
+        let mut forged = Vec::new();
+        varint::put(&mut forged, MOST_DATAGRAMS - 1);
+        forged.resize(forged.len() + TAG, 0);
+        for junk in [&forged[..], &forged[..4], &first[..TAG], &first[..1], &[]] {
+            assert_eq!(other.read_datagram(junk), None);
+        }
+        assert_eq!(other.read_datagram(&first).unwrap(), b"first");
+        assert_eq!(other.read_datagram(&first), None);
+    }
+}

@@ -11,6 +11,11 @@ impl Session {
         self.dial_at().is_some_and(|at| at <= now)
     }
 
+    /// Whether its peer can be dialled. Where it cannot no time comes to do it.
+    pub fn set_reachable(&mut self, is_reachable: bool) {
+        self.is_reachable = is_reachable;
+    }
+
     /// Dials: the epoch of the path.
     pub fn dial(&mut self, now: Instant, pool: &mut Pool) -> Option<u64> {
         let epoch = self.paths.dial(now);
@@ -149,6 +154,7 @@ impl Session {
         let may = self.config.dials
             && (self.is_opener || self.is_opened)
             && !self.is_suspended
+            && self.is_reachable
             && !self.paths.is_dialling();
         (is_needed && may).then(|| self.paths.redial_at())
     }

@@ -74,6 +74,8 @@ pub struct Session {
     is_acknowledging: bool,
     /// By command of this end.
     is_suspended: bool,
+    /// Its peer has said by which name it is dialled.
+    is_reachable: bool,
     /// Since when the path in use is to be replaced: its address is going.
     migrating_since: Option<Instant>,
     /// Since when nothing can travel.
@@ -113,6 +115,7 @@ impl Session {
             acknowledge_at: None,
             is_acknowledging: false,
             is_suspended: false,
+            is_reachable: true,
             migrating_since: None,
             away_since: Some(now),
             peer: None,

@@ -156,7 +156,8 @@ fn a_copy_of_a_cookie_echo_opens_nothing_while_it_is_there_or_after() {
     world.server.release(world.now, server);
     assert!(world.until(|world| world.server.is_empty()));
     for _ in 0..30 {
-        world.deliver(echo.clone());
+        let came = world.server.on_datagram(world.now, echo.client, None, &echo.octets);
+        assert_eq!(came, None, "its tag is no association's");
         assert!(world.server.accept().is_none() && world.server.is_empty());
         assert!(answers(&mut world.server, world.now).is_empty());
         world.now += Duration::from_millis(500);
@@ -184,4 +185,19 @@ fn who_does_not_know_the_tag_changes_nothing() {
     assert!(
         world.until(|world| world.client.read(world.now, client, 9).is_some_and(|read| read == b"still"[..]))
     );
+}
+
+/// RFC 9260 §5.2.1 would have both open one at once.
+#[test]
+fn a_client_lets_nobody_open_anything() {
+    let mut client = Connections::new(Config::default(), [7; 32]);
+    let now = Instant::from_millis(5_000);
+    let id = client.connect(now, Kind::Sctp, server_address(), &[own(1)]).unwrap();
+    let sent = answers(&mut client, now);
+    let [(_, own_init)] = &sent[..] else { panic!("{} datagrams", sent.len()) };
+    let Packet { src_port, dst_port, chunks, .. } = parsed(own_init);
+    let back = Packet { src_port: dst_port, dst_port: src_port, tag: 0, chunks };
+    client.on_answer(now, id, own(1), &back.emit().unwrap());
+    assert!(answers(&mut client, now).is_empty());
+    assert_eq!(client.stands(id), Stands::Connecting);
 }

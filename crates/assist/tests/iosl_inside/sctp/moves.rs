@@ -3,7 +3,7 @@
 use handfast_assist::iosl::inside::{InsideId, Kind, Stands, Window};
 use handfast_core::Duration;
 
-use crate::world::{DELAY, Faults, Way, World, octets, own};
+use crate::world::{DELAY, Faults, Sent, Way, World, octets, own};
 
 /// A download by the first of two addresses.
 struct Download<'a> {
@@ -69,6 +69,26 @@ fn an_address_that_is_taken_away_costs_a_round_trip_and_no_association() {
     assert!(came as u64 > window.cwnd / 2, "{came} octets by a window of {window:?}");
     let now = download.world.server.association(download.server).unwrap().path(1).unwrap();
     assert!(now.primary, "{now:?}");
+    download.ends_well();
+}
+
+/// A driver reads many datagrams at once, and looks then at what has come.
+#[test]
+fn what_comes_late_from_the_address_before_leads_nobody_back() {
+    let all = octets(8_000_000);
+    let mut download = Download::begun(&all);
+    download.world.log = Some(Vec::new());
+    download.after(DELAY * 2);
+    let Download { world, client, server, .. } = &mut download;
+    let is_old = |sent: &&Sent| sent.to_server && sent.client.ip() == own(1);
+    let late = world.log.take().unwrap().iter().rfind(is_old).unwrap().clone();
+    world.gone.insert(own(1));
+    assert!(world.client.on_addresses(world.now, *client, |address| address != own(1)));
+    world.pass(DELAY * 2);
+    world.deliver(late);
+    assert!(world.server.read(world.now, *server, 1_000).is_none());
+    let other = world.server.association(*server).unwrap().path(1).unwrap();
+    assert!(other.primary, "{other:?}");
     download.ends_well();
 }
 

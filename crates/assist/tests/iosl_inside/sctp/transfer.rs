@@ -1,9 +1,13 @@
 //! Octets between two ends.
 
-use handfast_assist::iosl::inside::{Failure, Kind, Stands, Window};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use handfast_assist::iosl::inside::{Config, Connections, Failure, Kind, Stands, Window};
+use handfast_core::{Duration, Instant};
 use proptest::prelude::*;
 
-use crate::world::{DELAY, Faults, Way, World, octets, own, server};
+use crate::world::{DELAY, Faults, Way, World, octets, own, server, server_address};
 
 /// Sends so much both ways at once, and finishes: how many milliseconds it took.
 fn transfer(faults: Faults, seed: u64, len: usize) -> u64 {
@@ -47,6 +51,59 @@ fn the_first_octets_come_with_the_cookie() {
     };
     assert!(world.until(came));
     assert_eq!(world.now, begin + DELAY * 4, "two round trips");
+}
+
+/// A socket of both families has addresses of IPv4 as RFC 4291 §2.5.5.2 has them. The second one of the client has sent nothing when
+/// it is asked whether it is there.
+#[test]
+fn a_socket_of_both_families_sends_to_addresses_as_it_writes_them() {
+    let written = |address: IpAddr| match address {
+        IpAddr::V4(four) => IpAddr::V6(four.to_ipv6_mapped()),
+        IpAddr::V6(_) => panic!("{address} is none of the client"),
+    };
+    let (mut client, mut server) = (Connections::new(Config::default(), [1; 32]), server(2));
+    let mut now = Instant::from_millis(5_000);
+    let id = client.connect(now, Kind::Sctp, server_address(), &[own(1), own(2)]).unwrap();
+    let mut to = BTreeSet::new();
+    for _ in 0..100 {
+        let mut out = Vec::new();
+        while let Some(leaving) = client.poll_transmit(now, &mut out, |_| true) {
+            // By the second one nothing comes through to the server.
+            if leaving.from == Some(own(1)) {
+                let from = (written(own(1)), 4_000).into();
+                server.on_datagram(now, from, None, &std::mem::take(&mut out).into());
+            }
+            out.clear();
+        }
+        while let Some(leaving) = server.poll_transmit(now, &mut out, |_| true) {
+            assert_eq!(leaving.to.port(), 4_000);
+            to.insert(leaving.to.ip());
+            client.on_answer(now, id, leaving.to.ip().to_canonical(), &std::mem::take(&mut out).into());
+        }
+        now += DELAY * 5;
+        client.on_timer(now);
+        server.on_timer(now);
+    }
+    assert_eq!(client.stands(id), Stands::Open);
+    assert!(to.iter().copied().eq([written(own(1)), written(own(2))]), "{to:?}");
+}
+
+/// RFC 9260 §5.1.3: the key may change between a cookie and its echo.
+#[test]
+fn a_cookie_of_the_key_before_opens_an_association() {
+    let mut world = World::new(Faults::default(), 1);
+    let [client, server] = world.opened(Kind::Sctp, &[own(1)]);
+    // When the first packet came the first key was made.
+    let made = Instant::from_millis(5_000) + DELAY;
+    world.client.release(world.now, client);
+    world.server.release(world.now, server);
+    assert!(world.until(|world| world.client.is_empty() && world.server.is_empty()));
+    for before in [DELAY * 2, DELAY * 3] {
+        world.now = made + Duration::from_secs(600) - before;
+        let client = world.open(Kind::Sctp, &[own(1)]);
+        world.accepted();
+        assert!(world.until(|world| world.client.stands(client) == Stands::Open));
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What goes beside a connection.
 
 use bytes::Bytes;
-use handfast_assist::iosl::inside::{InsideId, MOST_BESIDE};
+use handfast_assist::iosl::inside::{Config, Connections, InsideId, MOST_BESIDE, Stands};
+use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::in_udp::{BESIDE_DATAGRAM, InUdp};
 
+use crate::tcp::flood::{syn, victim};
 use crate::tcp::open;
-use crate::world::{Faults, World, octets, own};
+use crate::world::{Faults, World, octets, own, server};
 
 /// A connection that has carried something both ways.
 fn opened() -> (World, InsideId, InsideId) {
@@ -54,12 +56,14 @@ fn nothing_goes_beside_what_is_not_open() {
     let mut world = World::new(Faults::default(), 1);
     let client = open(&mut world, b"first");
     assert!(!world.client.may_send_beside(world.now, client));
-    let server = world.accepted();
+    world.accepted();
     assert!(world.until(|world| world.client.may_send_beside(world.now, client)));
     world.client.release(world.now, client);
     assert!(!world.client.may_send_beside(world.now, client));
+    leaving(&mut world);
+    assert!(!world.client.has(client), "it has said its last");
     world.client.send_beside(client, b"datagram of one that is gone");
-    let _ = (leaving(&mut world), world.server.stands(server));
+    assert!(leaving(&mut world).is_empty());
 }
 
 #[test]
@@ -102,4 +106,58 @@ fn one_that_carries_datagrams_keeps_little_unsent() {
     world.client.keep_short(client);
     let taken = world.client.write(client, &octets(100_000));
     assert!(taken <= 16 << 10, "{taken}");
+}
+
+/// What a stranger sends beside the connection of his own SYN.
+fn beside(syn: &Bytes, len: usize) -> Bytes {
+    let Some(InUdp::Segment { number, .. }) = InUdp::parse(syn) else { panic!("no SYN") };
+    let mut out = Vec::new();
+    InUdp::Beside { number, sealed: octets(len).into() }.emit(&mut out).unwrap();
+    out.into()
+}
+
+/// RFC 9000 §8.1: nor more than three times as much, when what comes beside is counted.
+#[test]
+fn an_address_that_has_shown_nothing_gets_nothing_beside() {
+    let (mut server, mut client) = (server(2), Connections::new(Config::default(), [1; 32]));
+    let mut now = Instant::from_millis(5_000);
+    let forged = syn(&mut client, now, &octets(400));
+    server.on_datagram(now, victim(), None, &forged);
+    let (id, _) = server.accept().unwrap();
+    assert_eq!(server.stands(id), Stands::Open);
+    server.write(id, &octets(100_000));
+    let (mut sent, mut received) = (0, forged.len());
+    for turn in 0..150 {
+        assert!(!server.may_send_beside(now, id));
+        if turn == 5 {
+            let more = beside(&forged, 1_000);
+            received += more.len();
+            assert_eq!(server.on_datagram(now, victim(), None, &more), Some(id));
+        }
+        let mut out = Vec::new();
+        while server.poll_transmit(now, &mut out, |_| true).is_some() {}
+        sent += out.len();
+        assert!(sent <= 3 * received, "{sent} octets for {received}");
+        now += Duration::from_millis(50);
+        server.on_timer(now);
+    }
+    assert!(sent > 3 * forged.len(), "what came beside lets more go: {sent}");
+}
+
+#[test]
+fn what_nobody_takes_is_bounded() {
+    let mut world = World::new(Faults::default(), 1);
+    world.log = Some(Vec::new());
+    open(&mut world, b"first");
+    let server = world.accepted();
+    let (syn, home) = world.log.as_ref().map(|log| (log[0].octets.clone(), log[0].client)).unwrap();
+    for len in 0..2_000 {
+        let came = world.server.on_datagram(world.now, home, None, &beside(&syn, 20 + len % 100));
+        assert_eq!(came, Some(server));
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| world.server.receive_beside()).collect();
+    assert_eq!(taken.len(), 1_024);
+    let is_next =
+        |(at, (of, sealed)): (usize, &(InsideId, Bytes))| *of == server && sealed.len() == 20 + at % 100;
+    assert!(taken.iter().enumerate().all(is_next), "the first ones, in their order");
 }

@@ -11,8 +11,13 @@ use handfast_wire::tcp::{Flags, Segment};
 use crate::tcp::open;
 use crate::world::{DELAY, Faults, World, octets, own, server, server_address};
 
+/// Somebody who has sent nothing.
+pub(super) fn victim() -> SocketAddr {
+    ([203, 0, 113, 5], 53).into()
+}
+
 /// The first datagram of a new connection.
-fn syn(client: &mut Connections, now: Instant, first: &[u8]) -> Bytes {
+pub(super) fn syn(client: &mut Connections, now: Instant, first: &[u8]) -> Bytes {
     let id = client.connect(now, Kind::Tcp, server_address(), &[own(1)]).unwrap();
     client.write(id, first);
     let mut out = Vec::new();
@@ -22,15 +27,24 @@ fn syn(client: &mut Connections, now: Instant, first: &[u8]) -> Bytes {
 
 #[test]
 fn an_address_that_has_shown_nothing_gets_three_times_what_came_from_it() {
+    for has_finished in [false, true] {
+        assert_is_not_flooded(has_finished);
+    }
+}
+
+/// `has_finished`: nothing is written behind what waits for it, as RFC 9293 §3.10.4 has it in SYN-RECEIVED.
+fn assert_is_not_flooded(has_finished: bool) {
     let mut server = server(2);
     let mut client = Connections::new(Config::default(), [1; 32]);
     let mut now = Instant::from_millis(5_000);
-    let victim: SocketAddr = ([203, 0, 113, 5], 53).into();
     let forged = syn(&mut client, now, &octets(400));
-    server.on_datagram(now, victim, None, &forged);
+    server.on_datagram(now, victim(), None, &forged);
     let (id, _) = server.accept().unwrap();
     // As much as a window holds waits for it.
     server.write(id, &octets(100_000));
+    if has_finished {
+        server.finish(now, id);
+    }
     let mut sent = 0;
     for _ in 0..400 {
         let mut out = Vec::new();
@@ -88,12 +102,12 @@ fn a_syn_and_its_reset_leave_nothing() {
     let mut server = server(2);
     let mut client = Connections::new(Config::default(), [1; 32]);
     let now = Instant::from_millis(5_000);
-    let from: SocketAddr = ([203, 0, 113, 5], 53).into();
     for round in 0..300 {
         let forged = syn(&mut client, now, b"");
-        server.on_datagram(now, from, None, &forged);
+        server.on_datagram(now, victim(), None, &forged);
         assert_eq!(server.len(), 1, "round {round}: its handshake goes on");
-        server.on_datagram(now, from, None, &reset_of(&forged));
+        assert!(server.poll_touched().is_none(), "nobody was told of it");
+        server.on_datagram(now, victim(), None, &reset_of(&forged));
         while server.poll_transmit(now, &mut Vec::new(), |_| true).is_some() {}
         assert!(server.is_empty() && server.deadline().is_none(), "round {round}");
         assert!(server.accept().is_none() && server.poll_touched().is_none());
@@ -119,4 +133,15 @@ fn who_does_not_know_the_number_changes_nothing() {
         world.server.on_datagram(world.now, (own(1), 4_000).into(), None, &reset(number));
     }
     assert_eq!((world.client.stands(client), world.server.stands(server)), (Stands::Open, Stands::Open));
+}
+
+/// RFC 6528.
+#[test]
+fn nobody_knows_where_the_sequence_numbers_of_a_connection_begin() {
+    let mut client = Connections::new(Config::default(), [1; 32]);
+    let begins = |_| match InUdp::parse(&syn(&mut client, Instant::from_millis(5_000), b"")) {
+        Some(InUdp::Segment { segment, .. }) => segment.seq.0,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((0..20).map(begins).collect::<std::collections::BTreeSet<_>>().len(), 20);
 }
