@@ -243,6 +243,12 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Let cwnd decay after idle times and while the application limits the flow (RFC 2861 §3).
     pub cwnd_validation: bool,
+    /// With `cwnd_validation`: cwnd decays where it is not used; else only its growth stops (Linux's
+    /// `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// In slow start cwnd grows as long as it is less than twice what was in flight (Linux's `tcp_is_cwnd_limited`), not only
+    /// where it stops the sender.
+    pub slow_start_by_use: bool,
     /// Small segments.
     pub nagle: Nagle,
     /// Which segments are acknowledged at once.
@@ -322,6 +328,8 @@ impl Default for Config {
             window_scaling: true,
             limited_transmit: true,
             cwnd_validation: true,
+            idle_restart: true,
+            slow_start_by_use: false,
             nagle: Nagle::Off,
             acks: Acks::Rfc5681,
             delayed_ack: Duration::from_millis(40),

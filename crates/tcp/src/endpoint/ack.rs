@@ -4,13 +4,13 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
-use crate::Event;
 use crate::cc::{AckSample, PathSample};
 use crate::help::is_marked;
 use crate::phase::Phase;
 use crate::recovery::{AckFacts, Timing};
 use crate::send::scoreboard::Range;
 use crate::spurious::Verdict;
+use crate::{Acks, Event};
 
 /// An acknowledgement as far as congestion control is concerned.
 #[derive(Clone, Copy)]
@@ -45,7 +45,9 @@ impl Endpoint {
         let position = self.tx.position(segment.ack);
         // RFC 9293 §3.10.7.4: an ACK of what we never sent; RFC 5961 §5.2: one from before the largest window. Both are answered.
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
-            self.rx.ack_now = true;
+            // Linux's tcp_ack drops what acknowledges the unsent without a word.
+            let is_unsent = position.is_none_or(|p| p > self.tx.max);
+            self.rx.ack_now |= !is_unsent || self.config.acks != Acks::Linux;
             return false;
         };
         // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).
@@ -315,7 +317,9 @@ impl Endpoint {
             slow_start_segments: ack.slow_start_segments,
             srtt: tx.rtt.srtt(),
             flight: ack.flight,
-            cwnd_limited: tx.validation.cwnd_limited || !self.config.cwnd_validation,
+            cwnd_limited: tx.validation.cwnd_limited
+                || !self.config.cwnd_validation
+                || self.config.slow_start_by_use && self.uses_window(),
             reorders_far: ack.reorders_far,
             phase: tx.progress.phase,
             path: None,
@@ -325,6 +329,11 @@ impl Endpoint {
         } else {
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }
+    }
+
+    #[cold]
+    fn uses_window(&self) -> bool {
+        self.tx.window.in_slow_start() && self.tx.validation.used_half(self.tx.window.cwnd())
     }
 
     // The sample by value: by reference it would be in memory where nobody asks for the path.

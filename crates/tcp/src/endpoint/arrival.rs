@@ -36,10 +36,11 @@ impl Endpoint {
         if !segment.flags.contains(Flags::ACK) || !self.passes_handshake(now, segment) {
             return;
         }
-        self.note_timestamp(now, segment, start);
         if !self.on_ack(now, segment) {
             return;
         }
+        // RFC 7323 §5.3, R3: a segment that is dropped leaves no timestamp.
+        self.note_timestamp(now, segment, start);
         // Seventh and eighth: payload, FIN.
         if segment.seq_len() > 0 {
             self.on_text(now, segment, start);

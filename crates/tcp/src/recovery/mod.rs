@@ -122,6 +122,21 @@ impl LossRecovery {
         }
     }
 
+    /// Octets taken for lost, and octets under way again; zeros where duplicates count.
+    pub(crate) fn losses(&self, tx: &Sender) -> (u64, u64) {
+        let Self::Rack(rack) = self else { return (0, 0) };
+        (rack.log.lost(tx.una, &tx.board), rack.log.under_way_again())
+    }
+
+    /// By how many octets a segment was overtaken at most, and the smallest round-trip time of late; zeros where duplicates count.
+    pub(crate) fn path_facts(&self) -> (u64, Duration) {
+        if let Self::Rack(rack) = self {
+            (rack.window.extent(), rack.window.min_rtt())
+        } else {
+            (0, Duration::ZERO)
+        }
+    }
+
     /// SND.UNA has advanced to `una`.
     #[inline]
     pub(crate) fn advance(&mut self, una: u64) {

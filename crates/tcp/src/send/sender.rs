@@ -46,6 +46,8 @@ pub(crate) struct Sender {
     pub(crate) probes: u8,
     /// A probe is due.
     pub(crate) probe_due: bool,
+    /// What does not fill a segment waits for more (`TCP_CORK`, `MSG_MORE`).
+    pub(crate) corked: bool,
     pub(crate) buffer: SendBuffer,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
@@ -88,6 +90,7 @@ impl Sender {
             retries: 0,
             probes: 0,
             probe_due: false,
+            corked: false,
             probed: None,
             patience: None,
         }

@@ -50,6 +50,11 @@ impl ReorderingWindow {
         self.extent = self.extent.max(extent);
     }
 
+    /// By how many octets a segment was overtaken at most.
+    pub(crate) fn extent(&self) -> u64 {
+        self.extent
+    }
+
     /// Linux's `tcp_may_raise_cwnd`: segments are overtaken by more than `tcp_reordering`, so cwnd grows by all that arrives, in
     /// order or not.
     pub(crate) fn reorders_far(&self, smss: u64) -> bool {
