@@ -42,7 +42,7 @@ type User = *mut c_void;
 /// The tool's table. Functions that take more arguments in C (`...`) are declared with the one that callers give: on Linux both are
 /// passed alike (System V ABI for x86-64 §3.2.3, AAPCS64 §6.4).
 #[repr(C)]
-pub struct Table {
+struct Table {
     userdata: User,
     free: extern "C" fn(User),
     socket: extern "C" fn(User, c_int, c_int, c_int) -> c_int,
@@ -81,7 +81,7 @@ pub struct Table {
 
 /// Fills the tool's table.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mut Table) {
+unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mut Table) {
     come_first();
     if !flags.is_null() {
         // SAFETY: the tool passes what it was told by `--so_flags`, ended by a zero.
@@ -499,7 +499,7 @@ extern "C" fn table_close(_: User, fd: c_int) -> c_int {
 
 /// The C library's, as [`getsockopt`]: at the end of a script the tool closes descriptors past its table.
 #[unsafe(no_mangle)]
-pub extern "C" fn close(fd: c_int) -> c_int {
+extern "C" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
         return table_close(ptr::null_mut(), fd);
     }
@@ -537,7 +537,7 @@ unsafe extern "C" fn table_getsockopt(
 
 /// The C library's, for everybody in this process: of the stack's descriptors what the stack says, else what the kernel says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getsockopt(
+unsafe extern "C" fn getsockopt(
     fd: c_int,
     level: c_int,
     name: c_int,

@@ -127,7 +127,7 @@ impl Settings {
             rto_variance_min: self.rto_min_us.map_or(base.rto_variance_min, Duration::from_micros),
             rto_max: self.rto_max_ms.map_or(base.rto_max, Duration::from_millis),
             idle_restart: on(self.slow_start_after_idle, base.idle_restart),
-            slow_start_by_use: true,
+            linux_details: true,
             congestion_control: self.control(base.congestion_control),
             hystart: base.hystart && self.congestion_control.as_deref() != Some("reno"),
             receive_buffer: self

@@ -146,10 +146,10 @@ impl Tool {
         drop(self.pass(world, to));
     }
 
-    /// The time. Who asks for nothing else waits for it to pass.
+    /// The time. Who asks for nothing else waits for it to pass: the script's thread, or the other one before the call that it makes.
     pub(crate) fn time(&self) -> Instant {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_main() {
+        if !self.is_main() && world.other == Other::Returning {
             world.other = Other::Idle;
             self.changed.notify_all();
             return world.stack.now();

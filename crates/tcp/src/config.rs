@@ -246,9 +246,11 @@ pub struct Config {
     /// With `cwnd_validation`: cwnd decays where it is not used; else only its growth stops (Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// In slow start cwnd grows as long as it is less than twice what was in flight (Linux's `tcp_is_cwnd_limited`), not only
-    /// where it stops the sender.
-    pub slow_start_by_use: bool,
+    /// What Linux does besides what profile `linux` imitates, where packetdrill's scripts see it. In slow start cwnd grows as long as
+    /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
+    /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
+    /// dropped without a word (`tcp_ack`).
+    pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,
     /// Which segments are acknowledged at once.
@@ -329,7 +331,7 @@ impl Default for Config {
             limited_transmit: true,
             cwnd_validation: true,
             idle_restart: true,
-            slow_start_by_use: false,
+            linux_details: false,
             nagle: Nagle::Off,
             acks: Acks::Rfc5681,
             delayed_ack: Duration::from_millis(40),

@@ -150,7 +150,11 @@ impl Connection {
                 return;
             }
         }
+        let corked = self.tcp().is_corked();
         self.tcp_mut().on_timer(now);
+        if corked && !self.tcp().is_corked() {
+            self.push_written();
+        }
     }
 
     /// A segment of it arrives; whether it takes it.

@@ -197,6 +197,12 @@ impl Connection {
         }
     }
 
+    /// What has been written is pushed.
+    pub(super) fn push_written(&mut self) {
+        let end = self.written();
+        self.queue.push(end);
+    }
+
     /// The call ends, having written something. `whole`: all that it wanted to.
     fn finish(&mut self, manner: Manner, whole: bool) {
         let end = self.written();

@@ -4,13 +4,13 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
+use crate::Event;
 use crate::cc::{AckSample, PathSample};
 use crate::help::is_marked;
 use crate::phase::Phase;
 use crate::recovery::{AckFacts, Timing};
 use crate::send::scoreboard::Range;
 use crate::spurious::Verdict;
-use crate::{Acks, Event};
 
 /// An acknowledgement as far as congestion control is concerned.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl Endpoint {
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
             // Linux's tcp_ack drops what acknowledges the unsent without a word.
             let is_unsent = position.is_none_or(|p| p > self.tx.max);
-            self.rx.ack_now |= !is_unsent || self.config.acks != Acks::Linux;
+            self.rx.ack_now |= !is_unsent || !self.config.linux_details;
             return false;
         };
         // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).
@@ -237,7 +237,7 @@ impl Endpoint {
             // RFC 3465 §2.3: after a timeout L is 1.
             let after_timeout = self.tx.progress.phase == Phase::Loss;
             let slow_start_segments = if after_timeout { 1 } else { self.config.slow_start_segments };
-            let (acked, counted) = (facts.octets, facts.octets);
+            let (acked, counted) = (facts.octets, self.counted(facts.octets));
             let reorders_far = false;
             let ack =
                 Ack { acked, counted, lost: 0, flight, rtt, slow_start_segments, reorders_far, ecn_echo };
@@ -254,6 +254,17 @@ impl Endpoint {
             self.enter_recovery();
         }
         None
+    }
+
+    /// Octets that growth counts. Linux without SACK takes each duplicate for a segment that has arrived: the acknowledgement brings
+    /// the others, one at least (`tcp_remove_reno_sacks`).
+    fn counted(&self, octets: u64) -> u64 {
+        let duplicates = self.tx.progress.dup_acks;
+        if duplicates == 0 || self.sack || !self.config.linux_details {
+            return octets;
+        }
+        let smss = self.tx.window.smss;
+        octets.saturating_sub(u64::from(duplicates) * smss).max(smss.min(octets))
     }
 
     /// As [`Endpoint::recover`], for acknowledgements that do not advance SND.UNA.
@@ -319,7 +330,7 @@ impl Endpoint {
             flight: ack.flight,
             cwnd_limited: tx.validation.cwnd_limited
                 || !self.config.cwnd_validation
-                || self.config.slow_start_by_use && self.uses_window(),
+                || self.config.linux_details && self.uses_window(),
             reorders_far: ack.reorders_far,
             phase: tx.progress.phase,
             path: None,

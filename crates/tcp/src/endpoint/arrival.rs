@@ -55,8 +55,8 @@ impl Endpoint {
         }
         let Some(ts) = segment.timestamps else {
             // RFC 7323 §3.2: once negotiated, a segment without the option is dropped without a word. A SYN carries its own
-            // rules and gets a challenge ACK below.
-            return segment.flags.contains(Flags::SYN);
+            // rules and gets a challenge ACK below. Linux takes all (`tcp_validate_incoming` looks at timestamps that are there).
+            return segment.flags.contains(Flags::SYN) || self.config.linux_details;
         };
         let stale = SeqNum(ts.val).before(SeqNum(self.rx.ts_recent));
         if stale && now.since(self.rx.ts_recent_at) <= TS_RECENT_LIFETIME {

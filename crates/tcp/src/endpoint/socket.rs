@@ -122,6 +122,11 @@ impl Endpoint {
         self.tx.corked = corked;
     }
 
+    /// Whether it is, still.
+    pub fn is_corked(&self) -> bool {
+        self.tx.corked
+    }
+
     /// From now on the connection is given up once something was unacknowledged for so long (RFC 9293 §3.9.1, `TCP_USER_TIMEOUT`).
     pub fn set_user_timeout(&mut self, limit: Option<Duration>) {
         Arc::make_mut(&mut self.config).user_timeout = limit;

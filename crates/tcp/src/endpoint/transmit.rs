@@ -199,7 +199,7 @@ impl Endpoint {
     }
 
     fn note_use(&mut self, now: Instant, fresh: bool) {
-        if self.config.slow_start_by_use {
+        if self.config.linux_details {
             self.note_most(fresh);
         }
         let decays = self.config.cwnd_validation && self.config.idle_restart;
