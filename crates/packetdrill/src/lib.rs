@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits in real time: time passes when the tool sleeps or waits for a packet, and jumps to the next deadline. So a
 //! script takes as long as its commands do, and its times are exact.
+#![cfg(target_os = "linux")]
 
 mod stack;
 mod sys;

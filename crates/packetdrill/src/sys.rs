@@ -1,10 +1,6 @@
 //! The C interface: the table that packetdrill has filled (`packetdrill.h` of its source has the facts), and two functions of the C
 //! library that it calls past that table. The one file of this crate with `unsafe`.
 #![allow(unsafe_code)]
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "each function's caller is the tool, and what it gives is what C says"
-)]
 
 use std::env;
 use std::ffi::{CStr, OsString, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
@@ -403,7 +399,7 @@ unsafe extern "C" fn recvmsg(_: User, fd: c_int, message: *mut msghdr, flags: c_
     // SAFETY: the tool passes a message header and the memory that it names.
     unsafe {
         let header = &mut *message;
-        let parts = pieces(header.msg_iov, header.msg_iovlen as usize);
+        let parts = pieces(header.msg_iov, header.msg_iovlen);
         answer_len(receive(fd, len_of(parts), flags).and_then(|brought| {
             scatter(&brought.data, parts)?;
             header.msg_flags = 0;
@@ -418,7 +414,7 @@ unsafe fn give_inq(header: &mut msghdr, inq: Option<i32>) {
     let size = size_of::<c_int>() as u32;
     // SAFETY: `CMSG_FIRSTHDR` is null where the caller's room holds no header, and the sizes are compared before anything is written.
     unsafe {
-        let room = header.msg_controllen as usize;
+        let room = header.msg_controllen;
         let first = libc::CMSG_FIRSTHDR(header);
         let Some(inq) = inq.filter(|_| !first.is_null() && room >= libc::CMSG_SPACE(size) as usize) else {
             header.msg_controllen = 0;
@@ -468,7 +464,7 @@ extern "C" fn sendto(
 
 unsafe extern "C" fn sendmsg(_: User, fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the tool passes a message header and the memory that it names.
-    let parts = unsafe { pieces((*message).msg_iov, (*message).msg_iovlen as usize) };
+    let parts = unsafe { pieces((*message).msg_iov, (*message).msg_iovlen) };
     transmit(fd, parts, flags)
 }
 

@@ -41,10 +41,10 @@ impl Chrono {
         match self.now {
             Waits::Idle => return counted,
             Waits::Busy => {}
-            Waits::ReceiveWindow => counted.receive_window = counted.receive_window + passed,
-            Waits::SendBuffer => counted.send_buffer = counted.send_buffer + passed,
+            Waits::ReceiveWindow => counted.receive_window += passed,
+            Waits::SendBuffer => counted.send_buffer += passed,
         }
-        counted.busy = counted.busy + passed;
+        counted.busy += passed;
         counted.since = now;
         counted
     }

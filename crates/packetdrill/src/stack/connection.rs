@@ -10,9 +10,9 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::Fd;
 use super::chrono::{Chrono, Waits};
-use super::fill::SendQueue;
 use super::offload::Offload;
 use super::options::Options;
+use super::send_queue::SendQueue;
 use crate::Settings;
 
 /// How long FIN-WAIT-2 lasts when nobody has the connection any more (`tcp_fin_timeout`), by default.
@@ -121,6 +121,14 @@ impl Connection {
 
     pub(super) fn tcp_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint.0
+    }
+
+    /// What can be changed while a connection lives.
+    pub(super) fn apply_options(&mut self) {
+        let (nagle, cork, limit) = (self.options.nagle(), self.options.cork, self.options.user_timeout());
+        self.tcp_mut().set_nagle(nagle);
+        self.tcp_mut().set_corked(cork);
+        self.tcp_mut().set_user_timeout(limit);
     }
 
     /// Whether segments are its.

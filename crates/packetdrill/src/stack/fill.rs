@@ -3,8 +3,6 @@
 //! The kernel collects what is written in buffers of several segments, sends from the first while it fills the last, and asks after
 //! each full one whether there is room for another. What a call returns, and which segments have PSH, follows from that.
 
-use std::collections::{BTreeSet, VecDeque};
-
 use bytes::Bytes as Octets;
 use handfast_core::Instant;
 use handfast_wire::Payload;
@@ -19,46 +17,6 @@ const OVERHEAD: u64 = 1_280;
 
 /// The most that a buffer holds (`GSO_MAX_SIZE`).
 const MOST: u64 = 65_536;
-
-/// The kernel's send queue, as far as its shape shows.
-#[derive(Clone, Debug)]
-pub(super) struct SendQueue {
-    /// Ends of full buffers, and of the last; positions of the send stream, the first octet being 1.
-    ends: VecDeque<u64>,
-    /// Where the buffer that is being filled begins, as far as it has not been sent.
-    tail: u64,
-    /// Segments that end here are pushed.
-    pushes: BTreeSet<u64>,
-    /// `pushed_seq`.
-    pushed: u64,
-}
-
-impl Default for SendQueue {
-    fn default() -> Self {
-        Self { ends: VecDeque::new(), tail: 1, pushes: BTreeSet::new(), pushed: 1 }
-    }
-}
-
-impl SendQueue {
-    /// Whether a segment that ends there has PSH.
-    pub(super) fn is_pushed(&self, end: u64) -> bool {
-        self.pushes.contains(&end)
-    }
-
-    /// All up to `una` is acknowledged.
-    fn release(&mut self, una: u64) {
-        while self.ends.front().is_some_and(|&end| end <= una) {
-            self.ends.pop_front();
-        }
-        self.pushes = self.pushes.split_off(&una);
-    }
-
-    /// `tcp_mark_push`
-    fn push(&mut self, end: u64) {
-        self.pushes.insert(end);
-        self.pushed = end;
-    }
-}
 
 /// How a call writes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -213,17 +171,5 @@ impl Connection {
         if !whole || !manner.more {
             self.queue.push(end);
         }
-    }
-}
-
-impl SendQueue {
-    /// Nothing is appended to the buffer that ends there.
-    fn close(&mut self, end: u64) {
-        // The next one begins where it ends.
-        self.tail = end;
-    }
-
-    fn is_closed(&self, end: u64) -> bool {
-        self.tail == end
     }
 }

@@ -10,6 +10,7 @@ mod offload;
 mod options;
 mod packets;
 mod reading;
+mod send_queue;
 
 #[cfg(test)]
 mod tests;

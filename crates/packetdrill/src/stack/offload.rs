@@ -5,7 +5,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use handfast_tcp::{Endpoint, Report};
 use handfast_wire::tcp::{Flags, Segment};
 
-use super::fill::SendQueue;
+use super::send_queue::SendQueue;
 use crate::Settings;
 
 /// `tcp_min_tso_segs` by default.

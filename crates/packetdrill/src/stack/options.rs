@@ -3,7 +3,6 @@
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle};
 
-use super::connection::Connection;
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 
@@ -68,11 +67,11 @@ impl Options {
         }
     }
 
-    fn nagle(&self) -> Nagle {
+    pub(super) fn nagle(&self) -> Nagle {
         if self.nodelay { Nagle::Off } else { Nagle::Minshall }
     }
 
-    fn user_timeout(&self) -> Option<Duration> {
+    pub(super) fn user_timeout(&self) -> Option<Duration> {
         let ms = u64::try_from(self.user_timeout_ms).ok().filter(|&ms| ms > 0);
         ms.map(Duration::from_millis)
     }
@@ -154,16 +153,6 @@ impl Options {
             _ => return self.noted(libc::IPPROTO_TCP, name),
         };
         Some(some)
-    }
-}
-
-impl Connection {
-    /// What can be changed while a connection lives.
-    pub(super) fn apply_options(&mut self) {
-        let (nagle, cork, limit) = (self.options.nagle(), self.options.cork, self.options.user_timeout());
-        self.tcp_mut().set_nagle(nagle);
-        self.tcp_mut().set_corked(cork);
-        self.tcp_mut().set_user_timeout(limit);
     }
 }
 

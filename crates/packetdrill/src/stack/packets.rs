@@ -133,10 +133,9 @@ mod icmp {
             (3, 0 | 5..=12) => {
                 (if matches!(code, 0 | 6 | 11) { libc::ENETUNREACH } else { libc::EHOSTUNREACH }, true)
             }
-            (3, 1) => (libc::EHOSTUNREACH, false),
+            (3, 1) | (11, _) => (libc::EHOSTUNREACH, false),
             (3, 2) => (libc::ENOPROTOOPT, true),
             (3, 3) => (libc::ECONNREFUSED, true),
-            (11, _) => (libc::EHOSTUNREACH, false),
             (12, _) => (libc::EPROTO, true),
             // Fragmentation needed is not built.
             _ => return None,
@@ -152,7 +151,7 @@ mod icmp {
             (1, 0) => (libc::ENETUNREACH, false),
             (1, 1 | 5 | 6) => (libc::EACCES, true),
             (1, 4) => (libc::ECONNREFUSED, true),
-            (1, _) | (3, _) => (libc::EHOSTUNREACH, false),
+            (1 | 3, _) => (libc::EHOSTUNREACH, false),
             (4, _) => (libc::EPROTO, true),
             _ => return None,
         };

@@ -46,7 +46,7 @@ impl Endpoint {
         // RFC 9293 §3.10.7.4: an ACK of what we never sent; RFC 5961 §5.2: one from before the largest window. Both are answered.
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
             // Linux's tcp_ack drops what acknowledges the unsent without a word.
-            let is_unsent = position.is_none_or(|p| p > self.tx.max);
+            let is_unsent = position.is_some_and(|p| p > self.tx.max);
             self.rx.ack_now |= !is_unsent || !self.config.linux_details;
             return false;
         };

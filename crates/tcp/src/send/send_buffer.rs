@@ -36,6 +36,7 @@ pub struct SendBuffer {
     /// Writes stay apart: [`crate::Config::keeps_writes`].
     apart: bool,
     /// Positions across which no segment reaches (`MSG_EOR`), ascending. Only real bytes have records.
+    #[expect(clippy::box_collection, reason = "thousands of connections have none: a pointer each")]
     records: Option<Box<VecDeque<u64>>>,
 }
 
