@@ -249,7 +249,8 @@ pub struct Config {
     /// What Linux does besides what profile `linux` imitates, where packetdrill's scripts see it. In slow start cwnd grows as long as
     /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
-    /// dropped without a word (`tcp_ack`).
+    /// dropped without a word (`tcp_ack`); closed windows are probed without data (`tcp_xmit_probe_skb`); keep-alive ends with a
+    /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

@@ -162,7 +162,7 @@ impl Stack {
         let advertised = config.mss;
         let endpoint = Endpoint::connect(Arc::new(config), port, remote.port(), iss, now);
         let mut connection = Connection::new(endpoint, (local, remote), options, settings, advertised);
-        connection.apply_options();
+        connection.apply_options(now);
         connection.fd = Some(fd);
         let id = self.insert(connection);
         self.socket_of(fd)?.kind = Kind::Stream(id);

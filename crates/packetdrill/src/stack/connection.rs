@@ -124,7 +124,11 @@ impl Connection {
     }
 
     /// What can be changed while a connection lives.
-    pub(super) fn apply_options(&mut self) {
+    pub(super) fn apply_options(&mut self, now: Instant) {
+        let (idle, interval, probes) = self.options.keepalive(&self.settings);
+        if self.options.is_kept_alive() {
+            self.tcp_mut().set_keepalive(now, Some(idle), interval, probes);
+        }
         let (nagle, cork, limit) = (self.options.nagle(), self.options.cork, self.options.user_timeout());
         self.tcp_mut().set_nagle(nagle);
         self.tcp_mut().set_corked(cork);
@@ -169,6 +173,7 @@ impl Connection {
     pub(super) fn on_segment(&mut self, now: Instant, received: &Received<'_>) -> bool {
         self.state_before = self.tcp().state();
         if self.is_refused(received.segment) {
+            self.error = Some(libc::ECONNRESET);
             self.tcp_mut().reset();
             let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
             return false;
@@ -190,7 +195,7 @@ impl Connection {
     fn is_refused(&self, segment: &Segment) -> bool {
         let closing = matches!(self.tcp().state(), State::FinWait1 | State::FinWait2);
         let beyond = (segment.seq + segment.payload.len() as u32).after(self.tcp().rcv_nxt());
-        closing && self.orphaned && !segment.payload.is_empty() && beyond
+        closing && (self.orphaned || self.read_shut) && !segment.payload.is_empty() && beyond
     }
 
     /// An ICMP error tells of the segment with that sequence number.

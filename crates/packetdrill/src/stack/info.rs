@@ -69,7 +69,14 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     layout.longs(&[0, busy, receive_window, send_buffer]);
     layout.words(&[word(acked.div_ceil(tcp.smss())), 0]);
     layout.longs(&[tcp.snapshot(now).sent + counters.retransmitted_bytes, counters.retransmitted_bytes]);
-    layout.words(&[0, 0, 0, word(report.send_window), word(report.receive_window), 0]);
+    layout.words(&[
+        word(report.dsacks),
+        report.reorderings,
+        0,
+        word(report.send_window),
+        word(report.receive_window),
+        0,
+    ]);
     layout.words(&[word(counters.timeouts) & 0xffff, 0]);
     layout.0
 }

@@ -50,21 +50,32 @@ impl Options {
     pub(super) fn config(&self, settings: &Settings, mss: u16, passive: bool) -> Config {
         let mss = self.max_segment.map_or(mss, |most| most.min(mss));
         let base = settings.config(mss, passive);
-        let idle = self.keepalive_idle_s.or(settings.keepalive_time).unwrap_or(7200);
-        let interval = self.keepalive_interval_s.or(settings.keepalive_interval);
+        let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
         let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
         Config {
             nagle: self.nagle(),
             user_timeout: self.user_timeout(),
             congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
-            keepalive_idle: self.keepalive.then(|| Duration::from_secs(idle)),
-            keepalive_interval: interval.map_or(base.keepalive_interval, Duration::from_secs),
-            keepalive_probes: self.keepalive_probes.or(settings.keepalive_probes).unwrap_or(9),
+            keepalive_idle: self.keepalive.then_some(idle),
+            keepalive_interval,
+            keepalive_probes,
             syn_retries: self.syn_retries.unwrap_or(base.syn_retries),
             receive_buffer: own_buffer.unwrap_or(base.receive_buffer),
             receive_autotuning: base.receive_autotuning && own_buffer.is_none(),
             ..base
         }
+    }
+
+    pub(super) fn is_kept_alive(&self) -> bool {
+        self.keepalive
+    }
+
+    /// Silence before a probe, time between two, and how many.
+    pub(super) fn keepalive(&self, settings: &Settings) -> (Duration, Duration, u8) {
+        let idle = self.keepalive_idle_s.or(settings.keepalive_time).unwrap_or(7200);
+        let interval = self.keepalive_interval_s.or(settings.keepalive_interval).unwrap_or(75);
+        let probes = self.keepalive_probes.or(settings.keepalive_probes).unwrap_or(9);
+        (Duration::from_secs(idle), Duration::from_secs(interval), probes)
     }
 
     pub(super) fn nagle(&self) -> Nagle {
@@ -170,7 +181,7 @@ impl Stack {
     /// # Errors
     /// The descriptor is none, or the option or its value is not known.
     pub fn set_option(&mut self, fd: Fd, level: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
-        let settings = self.settings();
+        let (settings, now) = (self.settings(), self.now);
         let options = self.options(fd)?;
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => {
@@ -193,7 +204,7 @@ impl Stack {
         }
         if let Some(id) = self.stream_of(fd)? {
             if let Some(connection) = self.connections.get_mut(&id) {
-                connection.apply_options();
+                connection.apply_options(now);
             }
             self.after(id);
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use handfast_core::{Duration, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 
 use super::Endpoint;
 use super::alive::Alive;
@@ -44,6 +44,10 @@ pub struct Report {
     pub retrans: u64,
     /// By how many segments one may be overtaken (`reordering`).
     pub reordering: u64,
+    /// How often a segment was overtaken.
+    pub reorderings: u32,
+    /// Reports of our retransmissions as duplicates.
+    pub dsacks: u64,
     /// Octets written and not sent.
     pub unsent_octets: u64,
     /// The peer's window, octets.
@@ -68,7 +72,7 @@ impl Endpoint {
         let (tx, smss) = (&self.tx, self.tx.window.smss);
         let segments = |octets: u64| octets.div_ceil(smss);
         let (lost, retrans) = self.recovery.losses(tx);
-        let (extent, min_rtt) = self.recovery.path_facts();
+        let path = self.recovery.path_facts();
         let sacked = if self.sack { tx.board.segments(smss) } else { u64::from(tx.progress.dup_acks) };
         // Linux's variance is four mean deviations.
         let deviations = if self.config.rtt_estimation == RttEstimation::Linux { 4 } else { 1 };
@@ -87,14 +91,16 @@ impl Endpoint {
             sacked,
             lost: segments(lost),
             retrans: segments(retrans),
-            reordering: segments(extent).max(u64::from(DUP_THRESH)),
+            reordering: segments(path.extent).max(u64::from(DUP_THRESH)),
             unsent_octets: self.unsent(),
             send_window: tx.wnd,
             largest_send_window: tx.max_wnd,
             receive_window: self.rx.window(),
             srtt: tx.rtt.srtt(),
             rttvar: tx.rtt.rttvar() / deviations,
-            min_rtt,
+            min_rtt: path.min_rtt,
+            reorderings: path.reorderings,
+            dsacks: path.dsacks,
             rto: self.rto(),
         }
     }
@@ -132,6 +138,20 @@ impl Endpoint {
         Arc::make_mut(&mut self.config).user_timeout = limit;
         if self.alive.is_none() {
             self.alive = Alive::new(&self.config);
+        }
+    }
+
+    /// From now on silence is probed after `idle`, every `interval`, so often (`SO_KEEPALIVE`); [`None`]: it is not.
+    pub fn set_keepalive(&mut self, now: Instant, idle: Option<Duration>, interval: Duration, probes: u8) {
+        let config = Arc::make_mut(&mut self.config);
+        (config.keepalive_idle, config.keepalive_interval) = (idle, interval);
+        config.keepalive_probes = probes;
+        if self.alive.is_none() {
+            self.alive = Alive::new(&self.config);
+        }
+        if idle.is_some() && self.is_synchronised() {
+            self.heard(now);
+            self.arm_alive(now);
         }
     }
 

@@ -34,6 +34,9 @@ impl Endpoint {
             _ => {}
         }
         if self.tx.una < self.tx.stream_end() && !self.is_suspended() {
+            if self.config.linux_details && self.tx.probe_due && self.tx.wnd == 0 {
+                return Some(self.old_octet(now));
+            }
             self.validate_window(now);
             if let Some(piece) = self.choose(now) {
                 return Some(self.send(now, piece));
@@ -57,6 +60,14 @@ impl Endpoint {
             self.counters.segments_sent += 1;
             self.build(now, position, Payload::EMPTY, Flags::ACK)
         })
+    }
+
+    /// Linux probes a closed window by an empty segment from before it, which the peer must answer (`tcp_xmit_probe_skb`).
+    #[cold]
+    fn old_octet(&mut self, now: Instant) -> Transmit {
+        self.tx.probe_due = false;
+        self.counters.segments_sent += 1;
+        self.build(now, self.tx.una - 1, Payload::EMPTY, Flags::ACK)
     }
 
     fn build_syn_counted(&mut self, now: Instant) -> Transmit {
