@@ -250,7 +250,8 @@ pub struct Config {
     /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
     /// dropped without a word (`tcp_ack`); closed windows are probed without data (`tcp_xmit_probe_skb`); keep-alive ends with a
-    /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`).
+    /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
+    /// whole segments only (`tcp_match_skb_to_sack`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

@@ -191,6 +191,7 @@ impl Endpoint {
     fn advance(&mut self, ack: u64) {
         self.tx.una = ack;
         self.tx.nxt = self.tx.nxt.max(ack);
+        self.tx.forget_cuts();
         self.recovery.advance(ack);
         self.tx.retries = 0;
         self.tx.probes = 0;
