@@ -205,3 +205,76 @@ fn a_report_counts_what_is_lost_and_what_goes_again() {
     assert!(again > 0);
     assert_eq!(s.report().retrans, again);
 }
+
+#[test]
+fn linux_probes_a_closed_window_without_data() {
+    for (linux_details, probe) in [(false, (SeqNum(101), 1)), (true, (SeqNum(100), 0))] {
+        let mut s = server(Config { linux_details, ..stamped() });
+        s.on_segment(
+            NOW,
+            &Received::plain(&Segment { window: 0, ..from_peer(Flags::ACK, 1, 101, Some(12)) }),
+        );
+        write(&mut s, 500);
+        assert!(sent(&mut s, NOW).is_empty());
+        let due = s.deadline().expect("the persist timer");
+        s.on_timer(due);
+        let [segment] = &sent(&mut s, due)[..] else { panic!("one segment") };
+        assert_eq!((segment.seq, segment.payload.len()), probe);
+    }
+}
+
+#[test]
+fn keep_alive_set_on_the_way_probes_and_ends_as_linux_does_with_a_reset() {
+    for (linux_details, last) in [(false, None), (true, Some(Flags::RST | Flags::ACK))] {
+        let mut s = server(Config { linux_details, ..stamped() });
+        s.set_keepalive(NOW, Some(Duration::from_secs(2)), Duration::from_secs(1), 2);
+        let mut flags = Vec::new();
+        let mut at = NOW;
+        while let Some(due) = s.deadline() {
+            at = due;
+            s.on_timer(at);
+            flags.push(sent(&mut s, at).first().map(|segment| segment.flags));
+        }
+        assert_eq!(flags, [Some(Flags::ACK), Some(Flags::ACK), last]);
+        assert_eq!((at, s.state()), (NOW + Duration::from_secs(4), State::Closed));
+    }
+}
+
+#[test]
+fn linux_delays_the_acknowledgement_of_a_first_fin() {
+    for linux_details in [false, true] {
+        let mut s = server(Config { linux_details, acks: handfast_tcp::Acks::Linux, ..stamped() });
+        let payload = Payload::Bytes(vec![1; 100].into());
+        s.on_segment(NOW, &Received::plain(&Segment { payload, ..from_peer(Flags::ACK, 1, 101, Some(12)) }));
+        assert_eq!(sent(&mut s, NOW).len(), 1, "a quick acknowledgement");
+        s.on_segment(NOW, &Received::plain(&from_peer(Flags::FIN | Flags::ACK, 101, 101, Some(13))));
+        assert_eq!(s.state(), State::CloseWait);
+        assert_eq!(sent(&mut s, NOW).is_empty(), linux_details);
+        if linux_details {
+            let due = s.deadline().expect("the delayed acknowledgement");
+            s.on_timer(due);
+            let [ack] = &sent(&mut s, due)[..] else { panic!("one segment") };
+            assert_eq!(ack.ack, SeqNum(102));
+            assert!(due <= NOW + Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn in_linux_a_sack_block_counts_whole_segments_only() {
+    for (linux_details, sacked) in [(false, 1), (true, 0)] {
+        let config =
+            Config { recovery: handfast_tcp::Recovery::Rack, sack: true, linux_details, ..stamped() };
+        let mut s = Endpoint::listen(Arc::new(config), 80, SeqNum(100));
+        let syn = Segment { mss: Some(1012), sack_permitted: true, ..from_peer(Flags::SYN, 0, 0, Some(10)) };
+        s.on_segment(NOW, &Received::plain(&syn));
+        sent(&mut s, NOW);
+        s.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 1, 101, Some(11))));
+        write(&mut s, 3000);
+        sent(&mut s, NOW);
+        let mut sack = handfast_wire::tcp::SackBlocks::NONE;
+        sack.push(handfast_wire::tcp::SackBlock { start: SeqNum(3100), end: SeqNum(3101) });
+        s.on_segment(NOW, &Received::plain(&Segment { sack, ..from_peer(Flags::ACK, 1, 101, Some(12)) }));
+        assert_eq!(s.report().sacked, sacked);
+    }
+}
