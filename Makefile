@@ -9,6 +9,7 @@
 # make bench-session  as root: what sessions cost without a roam, beside plain TCP and two bare relays; 10,000 of them
 # make bench-roaming  as root: a download and a terminal while the client's address changes, by sessions and by their rivals; 40 minutes; writes out/bench-roaming/
 # make bench-false-alarm  as root: what a false report does to a call and to QUIC; writes out/bench-false-alarm.json
+# make packetdrill SCRIPTS=folder  what packetdrill's scripts say of our TCP; PACKETDRILL=path of the tool
 # make picture  draws README's picture of one roam again
 # make common   the common table: README's first picture and table, and docs/reference/common.md's
 # make docs     the documentation as a site: out/docs/site/index.html; works offline, search included
@@ -35,7 +36,7 @@ FEATURES := $(shell tools/features)
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-session bench-roaming bench-campus picture common docs clean
+.PHONY: demo packetdrill package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-session bench-roaming bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -94,6 +95,11 @@ bench-sdtp: $(VENV)/.built
 
 bench-campus:
 	$(PYTHON) bench/campus.py
+
+# Scripts in the layout of packetdrill's source; the tool is not ours, and says here how to get it if it is missing.
+packetdrill:
+	cargo build --quiet -p handfast-packetdrill
+	$(PYTHON) tools/packetdrill $(or $(SCRIPTS),tests/packetdrill) $(if $(PACKETDRILL),--tool $(PACKETDRILL))
 
 # The picture in README.md.
 picture: $(VENV)/.built

@@ -243,6 +243,16 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Let cwnd decay after idle times and while the application limits the flow (RFC 2861 §3).
     pub cwnd_validation: bool,
+    /// With `cwnd_validation`: cwnd decays where it is not used; else only its growth stops (Linux's
+    /// `tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// What Linux does besides what profile `linux` imitates, where packetdrill's scripts see it. In slow start cwnd grows as long as
+    /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
+    /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
+    /// dropped without a word (`tcp_ack`); closed windows are probed without data (`tcp_xmit_probe_skb`); keep-alive ends with a
+    /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
+    /// whole segments only (`tcp_match_skb_to_sack`).
+    pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,
     /// Which segments are acknowledged at once.
@@ -322,6 +332,8 @@ impl Default for Config {
             window_scaling: true,
             limited_transmit: true,
             cwnd_validation: true,
+            idle_restart: true,
+            linux_details: false,
             nagle: Nagle::Off,
             acks: Acks::Rfc5681,
             delayed_ack: Duration::from_millis(40),

@@ -29,7 +29,7 @@ pub use config::{
     Acks, Config, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio, Recovery,
     Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,
 };
-pub use endpoint::{Endpoint, Touch};
+pub use endpoint::{Endpoint, Report, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};

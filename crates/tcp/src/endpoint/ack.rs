@@ -45,7 +45,9 @@ impl Endpoint {
         let position = self.tx.position(segment.ack);
         // RFC 9293 §3.10.7.4: an ACK of what we never sent; RFC 5961 §5.2: one from before the largest window. Both are answered.
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
-            self.rx.ack_now = true;
+            // Linux's tcp_ack drops what acknowledges the unsent without a word.
+            let is_unsent = position.is_some_and(|p| p > self.tx.max);
+            self.rx.ack_now |= !is_unsent || !self.config.linux_details;
             return false;
         };
         // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).
@@ -189,6 +191,7 @@ impl Endpoint {
     fn advance(&mut self, ack: u64) {
         self.tx.una = ack;
         self.tx.nxt = self.tx.nxt.max(ack);
+        self.tx.forget_cuts();
         self.recovery.advance(ack);
         self.tx.retries = 0;
         self.tx.probes = 0;
@@ -235,7 +238,7 @@ impl Endpoint {
             // RFC 3465 §2.3: after a timeout L is 1.
             let after_timeout = self.tx.progress.phase == Phase::Loss;
             let slow_start_segments = if after_timeout { 1 } else { self.config.slow_start_segments };
-            let (acked, counted) = (facts.octets, facts.octets);
+            let (acked, counted) = (facts.octets, self.counted(facts.octets));
             let reorders_far = false;
             let ack =
                 Ack { acked, counted, lost: 0, flight, rtt, slow_start_segments, reorders_far, ecn_echo };
@@ -252,6 +255,17 @@ impl Endpoint {
             self.enter_recovery();
         }
         None
+    }
+
+    /// Octets that growth counts. Linux without SACK takes each duplicate for a segment that has arrived: the acknowledgement brings
+    /// the others, one at least (`tcp_remove_reno_sacks`).
+    fn counted(&self, octets: u64) -> u64 {
+        let duplicates = self.tx.progress.dup_acks;
+        if duplicates == 0 || self.sack || !self.config.linux_details {
+            return octets;
+        }
+        let smss = self.tx.window.smss;
+        octets.saturating_sub(u64::from(duplicates) * smss).max(smss.min(octets))
     }
 
     /// As [`Endpoint::recover`], for acknowledgements that do not advance SND.UNA.
@@ -315,7 +329,9 @@ impl Endpoint {
             slow_start_segments: ack.slow_start_segments,
             srtt: tx.rtt.srtt(),
             flight: ack.flight,
-            cwnd_limited: tx.validation.cwnd_limited || !self.config.cwnd_validation,
+            cwnd_limited: tx.validation.cwnd_limited
+                || !self.config.cwnd_validation
+                || self.config.linux_details && self.uses_window(),
             reorders_far: ack.reorders_far,
             phase: tx.progress.phase,
             path: None,
@@ -325,6 +341,11 @@ impl Endpoint {
         } else {
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }
+    }
+
+    #[cold]
+    fn uses_window(&self) -> bool {
+        self.tx.window.in_slow_start() && self.tx.validation.used_half(self.tx.window.cwnd())
     }
 
     // The sample by value: by reference it would be in memory where nobody asks for the path.

@@ -57,7 +57,7 @@ impl Endpoint {
         }
     }
 
-    fn arm_alive(&mut self, now: Instant) {
+    pub(super) fn arm_alive(&mut self, now: Instant) {
         // Its timer is this one too.
         if self.state == State::TimeWait {
             return;
@@ -93,7 +93,10 @@ impl Endpoint {
         } else if busy {
             self.timers.set(Timer::Life, now + self.config.keepalive_interval);
         } else if alive.probes >= limit {
+            let reset = (self.tx.seq(self.tx.max), Some(self.rx.rcv_nxt()));
             self.end(Event::Died(Death::KeepAlive));
+            // `tcp_keepalive_timer`
+            self.reset_due = self.config.linux_details.then_some(reset);
         } else {
             alive.probes += 1;
             alive.probe_due = true;

@@ -36,10 +36,11 @@ impl Endpoint {
         if !segment.flags.contains(Flags::ACK) || !self.passes_handshake(now, segment) {
             return;
         }
-        self.note_timestamp(now, segment, start);
         if !self.on_ack(now, segment) {
             return;
         }
+        // RFC 7323 §5.3, R3: a segment that is dropped leaves no timestamp.
+        self.note_timestamp(now, segment, start);
         // Seventh and eighth: payload, FIN.
         if segment.seq_len() > 0 {
             self.on_text(now, segment, start);
@@ -54,8 +55,8 @@ impl Endpoint {
         }
         let Some(ts) = segment.timestamps else {
             // RFC 7323 §3.2: once negotiated, a segment without the option is dropped without a word. A SYN carries its own
-            // rules and gets a challenge ACK below.
-            return segment.flags.contains(Flags::SYN);
+            // rules and gets a challenge ACK below. Linux takes all (`tcp_validate_incoming` looks at timestamps that are there).
+            return segment.flags.contains(Flags::SYN) || self.config.linux_details;
         };
         let stale = SeqNum(ts.val).before(SeqNum(self.rx.ts_recent));
         if stale && now.since(self.rx.ts_recent_at) <= TS_RECENT_LIFETIME {

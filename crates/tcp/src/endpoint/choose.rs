@@ -146,6 +146,10 @@ impl Endpoint {
         let all = len == wanted;
         if len < room && self.nagle_waits(start, len) {
             self.tx.validation.cwnd_limited = false;
+            if self.tx.corked && self.tx.una == self.tx.nxt {
+                // Linux's tcp_check_probe_timer: no acknowledgement will come to release it, so the persist timer does.
+                self.set_persist(now);
+            }
             return None;
         }
         if all || len >= room || (len > 0 && len >= self.tx.max_wnd / 2) {
@@ -165,6 +169,9 @@ impl Endpoint {
         // What was sent before goes again as it is, and the final FIN never waits.
         if len == 0 || start < tx.max || (tx.closing && start + len == tx.data_end()) {
             return false;
+        }
+        if tx.corked {
+            return true;
         }
         match self.config.nagle {
             Nagle::Off => false,

@@ -34,6 +34,7 @@ mod owner;
 mod prefetch;
 mod round_trip;
 mod sacks;
+mod socket;
 mod startup;
 mod text;
 mod timers;
@@ -56,6 +57,7 @@ use crate::startup::Startup;
 use crate::{Config, Counters, Death, Event, Footprint, LossCounters, Received, Snapshot, State, Transmit};
 
 pub use prefetch::Touch;
+pub use socket::Report;
 
 use alive::Alive;
 use fast_open::FastOpen;

@@ -60,10 +60,11 @@ impl Endpoint {
     /// Blocks at or below SND.UNA are duplicates' (RFC 2883).
     #[inline]
     fn take_block(&mut self, now: Instant, block: Range, facts: &mut SackFacts) {
-        let Range { start, end } = block;
-        if start <= self.tx.una {
+        if block.start <= self.tx.una {
             return;
         }
+        let Some(block) = self.tx.counted(block) else { return };
+        let Range { start, end } = block;
         self.note_delivered(now, block, None);
         let fresh = self.tx.board.insert(start, end);
         facts.fresh += fresh;

@@ -18,6 +18,7 @@ impl Endpoint {
         // Acceptable segments begin at most their own length before RCV.NXT, which is never negative.
         let Some(position) = self.rx.buffer.next().checked_add_signed(start) else { return };
         let offered = segment.payload.len() as u64;
+        let owed_before = self.rx.ack_now;
         let right_edge = self.rx.next() + self.rx.window();
         let kept = right_edge.saturating_sub(position).min(offered);
         if offered > 0 {
@@ -43,7 +44,23 @@ impl Endpoint {
             self.rx.ack_now = true;
         }
         if self.rx.fin == Some(self.rx.buffer.next()) {
+            let first = self.config.linux_details && self.state == State::Established;
             self.on_fin(now);
+            if first {
+                self.delay_fin(now, owed_before);
+            }
+        }
+    }
+
+    /// Linux's `tcp_fin`: a FIN that is the first puts the connection into ping-pong mode, so that its acknowledgement waits.
+    #[cold]
+    fn delay_fin(&mut self, now: Instant, owed_before: bool) {
+        let unacknowledged = self.rx.rcv_nxt().distance(self.rx.last_ack_sent).max(0) as u64;
+        let srtt = self.tx.rtt.srtt();
+        let owed = self.rx.quick_ack.as_mut().map(|engine| engine.on_fin(unacknowledged, srtt));
+        if let Some(Owed::Within(by)) = owed {
+            self.rx.ack_now = owed_before;
+            self.set_delayed_ack(now, by);
         }
     }
 

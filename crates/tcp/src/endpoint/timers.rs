@@ -179,6 +179,11 @@ impl Endpoint {
     }
 
     fn on_persist_timeout(&mut self, now: Instant) {
+        if self.tx.corked && self.tx.una == self.tx.max && self.tx.wnd > 0 {
+            // It is no closed window that holds the data back: they have waited long enough for more.
+            self.tx.corked = false;
+            return;
+        }
         if self.give_up() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use handfast_core::{Bytes, Instant};
 use handfast_wire::Payload;
-use handfast_wire::tcp::Flags;
+use handfast_wire::tcp::{Flags, Timestamps};
 
 use super::{Endpoint, Timer};
 use crate::cc::{Controlled, Departure};
@@ -13,7 +13,13 @@ use crate::{Nagle, State, Transmit};
 impl Endpoint {
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Transmit> {
         if let Some((seq, ack)) = self.reset_due.take() {
-            return Some(self.build_reset(seq, ack));
+            let mut reset = self.build_reset(seq, ack);
+            if self.timestamps && ack.is_some() {
+                // RFC 7323 §3.2: a reset SHOULD have them too.
+                let val = self.tsval(now);
+                reset.segment.timestamps = Some(Timestamps { val, ecr: self.rx.ts_recent });
+            }
+            return Some(reset);
         }
         match self.state {
             State::Closed | State::Listen => return None,
@@ -28,6 +34,9 @@ impl Endpoint {
             _ => {}
         }
         if self.tx.una < self.tx.stream_end() && !self.is_suspended() {
+            if self.config.linux_details && self.tx.probe_due && self.tx.wnd == 0 {
+                return Some(self.old_octet(now));
+            }
             self.validate_window(now);
             if let Some(piece) = self.choose(now) {
                 return Some(self.send(now, piece));
@@ -53,6 +62,14 @@ impl Endpoint {
         })
     }
 
+    /// Linux probes a closed window by an empty segment from before it, which the peer must answer (`tcp_xmit_probe_skb`).
+    #[cold]
+    fn old_octet(&mut self, now: Instant) -> Transmit {
+        self.tx.probe_due = false;
+        self.counters.segments_sent += 1;
+        self.build(now, self.tx.una - 1, Payload::EMPTY, Flags::ACK)
+    }
+
     fn build_syn_counted(&mut self, now: Instant) -> Transmit {
         self.counters.segments_sent += 1;
         self.build_syn(now)
@@ -60,7 +77,8 @@ impl Endpoint {
 
     /// RFC 2861: the connection was idle and has something to send.
     fn validate_window(&mut self, now: Instant) {
-        if !self.config.cwnd_validation || self.tx.una != self.tx.max || self.tx.max <= 1 {
+        let decays = self.config.cwnd_validation && self.config.idle_restart;
+        if !decays || self.tx.una != self.tx.max || self.tx.max <= 1 {
             return;
         }
         let restart = self.config.initial_window.bytes(self.tx.window.smss);
@@ -127,6 +145,7 @@ impl Endpoint {
 
     fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
         let fresh = piece.start >= self.tx.max;
+        self.tx.note_cut(end);
         self.note_progress(now, piece, end);
         if let Some(eln) = &mut self.eln {
             eln.on_sent(now, self.tx.max, piece, end);
@@ -192,7 +211,11 @@ impl Endpoint {
     }
 
     fn note_use(&mut self, now: Instant, fresh: bool) {
-        if !fresh || !self.config.cwnd_validation || self.tx.progress.phase != Phase::Open {
+        if self.config.linux_details {
+            self.note_most(fresh);
+        }
+        let decays = self.config.cwnd_validation && self.config.idle_restart;
+        if !fresh || !decays || self.tx.progress.phase != Phase::Open {
             self.tx.validation.touch(now);
             return;
         }
@@ -202,6 +225,14 @@ impl Endpoint {
         let tx = &mut self.tx;
         let controlled = Controlled { window: &mut tx.window, control: &mut tx.cc };
         tx.validation.on_send(controlled, now, in_flight, rto, app_limited);
+    }
+
+    /// Linux's `tcp_cwnd_validate`: the most that was in flight in this window.
+    #[cold]
+    fn note_most(&mut self, fresh: bool) {
+        if fresh {
+            self.tx.validation.note_most(self.tx.una, self.tx.nxt);
+        }
     }
 
     /// RFC 9293 §3.10.4: the state follows the FIN out.

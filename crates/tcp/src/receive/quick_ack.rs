@@ -99,6 +99,12 @@ impl QuickAck {
         Owed::Within(self.delay(arrived.srtt))
     }
 
+    /// `tcp_fin`, of a connection that is open both ways: data will carry the acknowledgement, unless more is owed.
+    pub(crate) fn on_fin(&mut self, unacknowledged: u64, srtt: Duration) -> Owed {
+        self.pingpong = true;
+        if unacknowledged > self.rcv_mss { Owed::Now } else { Owed::Within(self.delay(srtt)) }
+    }
+
     /// `tcp_measure_rcv_mss`: small segments, and pushed ones, end an application's write.
     fn measure_rcv_mss(&mut self, arrived: &InOrder) {
         if arrived.len >= self.rcv_mss {

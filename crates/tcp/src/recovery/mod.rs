@@ -37,6 +37,19 @@ use crate::send::scoreboard::Range;
 use crate::send::sender::Sender;
 use rack::Rack;
 
+/// What loss recovery has seen of the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathFacts {
+    /// By how many octets a segment was overtaken at most.
+    pub(crate) extent: u64,
+    /// How often one was.
+    pub(crate) reorderings: u32,
+    /// The smallest round-trip time of late.
+    pub(crate) min_rtt: Duration,
+    /// Reports of our retransmissions as duplicates.
+    pub(crate) dsacks: u64,
+}
+
 /// The loss recovery of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum LossRecovery {
@@ -120,6 +133,19 @@ impl LossRecovery {
         if let Self::Rack(rack) = self {
             rack.on_dsack(c, twice);
         }
+    }
+
+    /// Octets taken for lost, and octets under way again; zeros where duplicates count.
+    pub(crate) fn losses(&self, tx: &Sender) -> (u64, u64) {
+        let Self::Rack(rack) = self else { return (0, 0) };
+        (rack.log.lost(tx.una, &tx.board), rack.log.under_way_again())
+    }
+
+    /// What it has seen of the path; zeros where duplicates count.
+    pub(crate) fn path_facts(&self) -> PathFacts {
+        let Self::Rack(rack) = self else { return PathFacts::default() };
+        let (extent, reorderings) = rack.window.reorderings();
+        PathFacts { extent, reorderings, min_rtt: rack.window.min_rtt(), dsacks: rack.dsacks }
     }
 
     /// SND.UNA has advanced to `una`.

@@ -1,5 +1,6 @@
 //! What the application has written and the peer has not yet acknowledged.
 
+use std::collections::VecDeque;
 use std::mem::offset_of;
 
 use bytes::{Bytes, BytesMut};
@@ -34,6 +35,9 @@ pub struct SendBuffer {
     chunks: ShortQueue<Chunk>,
     /// Writes stay apart: [`crate::Config::keeps_writes`].
     apart: bool,
+    /// Positions across which no segment reaches (`MSG_EOR`), ascending. Only real bytes have records.
+    #[expect(clippy::box_collection, reason = "thousands of connections have none: a pointer each")]
+    records: Option<Box<VecDeque<u64>>>,
 }
 
 impl SendBuffer {
@@ -84,6 +88,14 @@ impl SendBuffer {
         }
     }
 
+    /// What is written next shares no segment with what was written before.
+    pub(crate) fn end_record(&mut self) {
+        let records = self.records.get_or_insert_default();
+        if self.real > 0 && records.back() != Some(&self.end) {
+            records.push_back(self.end);
+        }
+    }
+
     /// Forgets everything before position `upto`: it is acknowledged.
     #[inline]
     pub fn release(&mut self, upto: u64) {
@@ -101,6 +113,11 @@ impl SendBuffer {
 
     #[inline(never)]
     fn release_chunks(&mut self, mut surplus: u64) {
+        if let Some(records) = &mut self.records {
+            while records.front().is_some_and(|&end| end <= self.start) {
+                records.pop_front();
+            }
+        }
         while surplus > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
             let cut = surplus.min(front.len());
@@ -137,6 +154,9 @@ impl SendBuffer {
     }
 
     fn search(&self, mut skip: u64, max: usize) -> Payload {
+        let from = self.start + skip;
+        let record = self.records.iter().flat_map(|ends| ends.iter()).find(|&&end| end > from);
+        let max = record.map_or(max, |end| max.min(usize::try_from(end - from).unwrap_or(usize::MAX)));
         for (index, chunk) in self.chunks.iter().enumerate() {
             if skip >= chunk.len() {
                 skip -= chunk.len();
@@ -210,6 +230,20 @@ mod tests {
             b.write(Payload::Synthetic { stream: 1, offset, len: 10 }, 100);
         }
         assert_eq!(b.slice(6, 20), Payload::Synthetic { stream: 1, offset: 0, len: 10 });
+    }
+
+    #[test]
+    fn no_segment_reaches_across_the_end_of_a_record() {
+        let mut b = SendBuffer::default();
+        b.write(bytes("abc"), 100);
+        b.write(bytes("de"), 100);
+        b.end_record();
+        b.write(bytes("fgh"), 100);
+        assert_eq!(b.slice(1, 10), bytes("bcde"));
+        assert_eq!(b.slice(5, 10), bytes("fgh"));
+        b.release(6);
+        assert_eq!(b.slice(6, 10), bytes("gh"));
+        assert!(b.records.is_some_and(|records| records.is_empty()));
     }
 
     #[test]

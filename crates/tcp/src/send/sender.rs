@@ -10,8 +10,9 @@ use handfast_core::{Duration, Instant, SeqNum};
 use crate::Config;
 use crate::cc::{Control, Controlled, Request, RttSample, Window};
 use crate::rtt::RttEstimator;
+use crate::send::cuts::Cuts;
 use crate::send::progress::Progress;
-use crate::send::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::send::scoreboard::{DUP_THRESH, Range, Scoreboard};
 use crate::send::send_buffer::SendBuffer;
 use crate::send::validation::Validation;
 
@@ -46,6 +47,8 @@ pub(crate) struct Sender {
     pub(crate) probes: u8,
     /// A probe is due.
     pub(crate) probe_due: bool,
+    /// What does not fill a segment waits for more (`TCP_CORK`, `MSG_MORE`).
+    pub(crate) corked: bool,
     pub(crate) buffer: SendBuffer,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
@@ -58,6 +61,8 @@ pub(crate) struct Sender {
     pub(crate) timed: Option<(u64, Instant)>,
     /// `DupThresh` where segments overtake others, until all below this position is acknowledged (RFC 4653).
     pub(crate) patience: Option<(u32, u64)>,
+    /// Where segments that are outstanding end, if SACK blocks count whole ones only ([`Config::linux_details`]).
+    cuts: Option<Box<Cuts>>,
 }
 
 impl Sender {
@@ -88,8 +93,35 @@ impl Sender {
             retries: 0,
             probes: 0,
             probe_due: false,
+            corked: false,
             probed: None,
             patience: None,
+            cuts: config.linux_details.then(Box::default),
+        }
+    }
+
+    /// A segment that ends there has left.
+    #[inline]
+    pub(crate) fn note_cut(&mut self, end: u64) {
+        if let Some(cuts) = &mut self.cuts {
+            cuts.insert(end);
+        }
+    }
+
+    /// SND.UNA has advanced.
+    #[inline]
+    pub(crate) fn forget_cuts(&mut self) {
+        if let Some(cuts) = &mut self.cuts {
+            cuts.advance(self.una);
+        }
+    }
+
+    /// What of a SACK block counts.
+    #[inline]
+    pub(crate) fn counted(&self, block: Range) -> Option<Range> {
+        match &self.cuts {
+            Some(cuts) => cuts.whole(block),
+            None => Some(block),
         }
     }
 

@@ -12,6 +12,9 @@ pub(crate) struct Validation {
     w_used: u64,
     /// The last attempt to send was stopped by cwnd: growth is warranted.
     pub(crate) cwnd_limited: bool,
+    /// Linux's `max_packets_out`, in octets, and `cwnd_usage_seq`: the most in flight until this position is acknowledged.
+    most: u64,
+    most_until: u64,
 }
 
 impl Validation {
@@ -62,6 +65,20 @@ impl Validation {
             self.t_prev = now;
             self.w_used = 0;
         }
+    }
+
+    /// New data has left: all of `una .. nxt` is in flight (Linux's `tcp_cwnd_validate`).
+    pub(crate) fn note_most(&mut self, una: u64, nxt: u64) {
+        let in_flight = nxt - una;
+        if una >= self.most_until || in_flight > self.most {
+            self.most = in_flight;
+            self.most_until = nxt;
+        }
+    }
+
+    /// Whether in slow start a window of `cwnd` octets has been used (Linux's `tcp_is_cwnd_limited`).
+    pub(crate) fn used_half(&self, cwnd: u64) -> bool {
+        cwnd < 2 * self.most
     }
 
     /// A retransmission has left: it keeps the connection from being idle, and says nothing about the application.

@@ -32,6 +32,7 @@ mod reno;
 mod rto;
 mod sack;
 mod slow_start;
+mod sockets;
 mod spurious;
 mod timestamps;
 mod undo;

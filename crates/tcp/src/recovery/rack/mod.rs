@@ -63,7 +63,7 @@ pub(crate) struct Rack {
     /// `RACK.fack`: one past the highest octet delivered.
     fack: u64,
     /// DSACKs taken for those of our own retransmissions.
-    dsacks: u64,
+    pub(crate) dsacks: u64,
 }
 
 impl Rack {

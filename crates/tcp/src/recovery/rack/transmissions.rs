@@ -200,6 +200,18 @@ impl Transmissions {
         }
     }
 
+    /// Octets taken for lost, those of them that are under way again included (Linux's `lost_out`).
+    pub(crate) fn lost(&self, una: u64, board: &Scoreboard) -> u64 {
+        let below = self.lost_below.saturating_sub(una) - board.sacked_below(self.lost_below);
+        let beyond = self.again.iter().filter(|run| run.lost);
+        below + beyond.map(|run| run.end.saturating_sub(run.start.max(self.lost_below))).sum::<u64>()
+    }
+
+    /// Octets under way again (Linux's `retrans_out`).
+    pub(crate) fn under_way_again(&self) -> u64 {
+        self.again.iter().filter(|run| !run.lost).map(|run| run.end - run.start).sum()
+    }
+
     /// Nothing that was sent again is outstanding.
     pub(crate) fn sent_once(&self) -> bool {
         self.again.is_empty()

@@ -18,6 +18,8 @@ pub(crate) struct ReorderingWindow {
     seen: bool,
     /// Linux's `tp->reordering`, in octets: by how far a segment was overtaken at most.
     extent: u64,
+    /// How often one was overtaken.
+    times: u32,
     mult: u8,
     persist: u8,
     /// SND.NXT when a DSACK last widened the window.
@@ -26,7 +28,7 @@ pub(crate) struct ReorderingWindow {
 
 impl Default for ReorderingWindow {
     fn default() -> Self {
-        Self { min_rtt: None, seen: false, extent: 0, mult: 1, persist: 0, dsack_round: None }
+        Self { min_rtt: None, seen: false, extent: 0, times: 0, mult: 1, persist: 0, dsack_round: None }
     }
 }
 
@@ -47,7 +49,13 @@ impl ReorderingWindow {
     /// first (Linux: `tcp_check_sack_reordering`).
     pub(crate) fn reordered(&mut self, extent: u64) {
         self.seen = true;
+        self.times = self.times.saturating_add(1);
         self.extent = self.extent.max(extent);
+    }
+
+    /// By how many octets a segment was overtaken at most, and how often one was.
+    pub(crate) fn reorderings(&self) -> (u64, u32) {
+        (self.extent, self.times)
     }
 
     /// Linux's `tcp_may_raise_cwnd`: segments are overtaken by more than `tcp_reordering`, so cwnd grows by all that arrives, in

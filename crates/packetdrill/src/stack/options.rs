@@ -1,0 +1,310 @@
+//! Socket options: what is set before a connection is made goes into its configuration, what is set later changes it.
+
+use handfast_core::{Bytes, Duration};
+use handfast_tcp::{Config, CongestionControl, Nagle};
+
+use super::{Errno, Fd, Kind, Stack, info};
+use crate::Settings;
+
+/// What `TCP_MAXSEG` takes: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
+const MAXSEG: std::ops::RangeInclusive<i32> = 88..=32_767;
+/// `net.core.wmem_max` and `rmem_max`, by default.
+const MOST_BUFFER: u64 = 212_992;
+/// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF`, about.
+const LEAST_BUFFER: u64 = 4_608;
+/// What of a receive buffer counts as window before anything has come, in 256ths.
+const WINDOW_SHARE: u64 = 128;
+/// `TCP_INQ`, which the C library's headers do not have everywhere.
+const TCP_INQ: i32 = 36;
+const TCP_CC_INFO: i32 = 26;
+const SO_ZEROCOPY: i32 = 60;
+const SO_MEMINFO: i32 = 55;
+/// Values of `SO_MEMINFO`, four octets each.
+const MEMINFO_VALUES: usize = 9;
+
+/// What is set of a socket; `None`: as the namespace has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    nodelay: bool,
+    pub(super) cork: bool,
+    pub(super) inq: bool,
+    max_segment: Option<u16>,
+    pub(super) send_buffer: Option<u64>,
+    receive_buffer: Option<u64>,
+    pub(super) notsent_lowat: Option<u64>,
+    /// Seconds; zero resets.
+    pub(super) linger: Option<i32>,
+    user_timeout_ms: i32,
+    congestion_control: Option<CongestionControl>,
+    keepalive: bool,
+    keepalive_idle_s: Option<u64>,
+    keepalive_interval_s: Option<u64>,
+    keepalive_probes: Option<u8>,
+    syn_retries: Option<u8>,
+    /// Others, which change nothing here, as they were set.
+    noted: Vec<((i32, i32), i32)>,
+}
+
+impl Options {
+    /// The configuration of a connection that begins now, on a link that carries segments of `mss` octets.
+    pub(super) fn config(&self, settings: &Settings, mss: u16, passive: bool) -> Config {
+        let mss = self.max_segment.map_or(mss, |most| most.min(mss));
+        let base = settings.config(mss, passive);
+        let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
+        let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
+        Config {
+            nagle: self.nagle(),
+            user_timeout: self.user_timeout(),
+            congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
+            keepalive_idle: self.keepalive.then_some(idle),
+            keepalive_interval,
+            keepalive_probes,
+            syn_retries: self.syn_retries.unwrap_or(base.syn_retries),
+            receive_buffer: own_buffer.unwrap_or(base.receive_buffer),
+            receive_autotuning: base.receive_autotuning && own_buffer.is_none(),
+            ..base
+        }
+    }
+
+    pub(super) fn is_kept_alive(&self) -> bool {
+        self.keepalive
+    }
+
+    /// Silence before a probe, time between two, and how many.
+    pub(super) fn keepalive(&self, settings: &Settings) -> (Duration, Duration, u8) {
+        let idle = self.keepalive_idle_s.or(settings.keepalive_time).unwrap_or(7200);
+        let interval = self.keepalive_interval_s.or(settings.keepalive_interval).unwrap_or(75);
+        let probes = self.keepalive_probes.or(settings.keepalive_probes).unwrap_or(9);
+        (Duration::from_secs(idle), Duration::from_secs(interval), probes)
+    }
+
+    pub(super) fn nagle(&self) -> Nagle {
+        if self.nodelay { Nagle::Off } else { Nagle::Minshall }
+    }
+
+    pub(super) fn user_timeout(&self) -> Option<Duration> {
+        let ms = u64::try_from(self.user_timeout_ms).ok().filter(|&ms| ms > 0);
+        ms.map(Duration::from_millis)
+    }
+
+    fn set_socket(&mut self, settings: &Settings, name: i32, value: i32) -> Result<(), Errno> {
+        let doubled = |most: Option<u64>| {
+            let asked = u64::try_from(value).unwrap_or(0);
+            Some((2 * asked.min(most.unwrap_or(MOST_BUFFER))).max(LEAST_BUFFER))
+        };
+        match name {
+            libc::SO_SNDBUF => self.send_buffer = doubled(settings.wmem_max),
+            libc::SO_RCVBUF => self.receive_buffer = doubled(settings.rmem_max),
+            libc::SO_KEEPALIVE => self.keepalive = value != 0,
+            libc::SO_REUSEADDR
+            | libc::SO_REUSEPORT
+            | SO_ZEROCOPY
+            | libc::SO_PRIORITY
+            | libc::SO_MARK
+            | libc::SO_BROADCAST
+            | libc::SO_OOBINLINE => {
+                self.note(libc::SOL_SOCKET, name, value);
+            }
+            _ => return Err(Errno(libc::ENOPROTOOPT)),
+        }
+        Ok(())
+    }
+
+    fn set_tcp(&mut self, name: i32, value: i32) -> Result<(), Errno> {
+        let seconds = u64::try_from(value).ok().filter(|&s| s > 0).ok_or(Errno(libc::EINVAL));
+        let count = u8::try_from(value).ok().filter(|&n| (1..=127).contains(&n)).ok_or(Errno(libc::EINVAL));
+        match name {
+            libc::TCP_NODELAY => self.nodelay = value != 0,
+            libc::TCP_CORK => self.cork = value != 0,
+            TCP_INQ if matches!(value, 0 | 1) => self.inq = value != 0,
+            libc::TCP_MAXSEG if value == 0 => self.max_segment = None,
+            libc::TCP_MAXSEG if MAXSEG.contains(&value) => self.max_segment = u16::try_from(value).ok(),
+            libc::TCP_USER_TIMEOUT if value >= 0 => self.user_timeout_ms = value,
+            libc::TCP_NOTSENT_LOWAT => self.notsent_lowat = Some(u64::from(value as u32)),
+            libc::TCP_KEEPIDLE => self.keepalive_idle_s = Some(seconds?),
+            libc::TCP_KEEPINTVL => self.keepalive_interval_s = Some(seconds?),
+            libc::TCP_KEEPCNT => self.keepalive_probes = Some(count?),
+            libc::TCP_SYNCNT => self.syn_retries = Some(count?),
+            libc::TCP_QUICKACK | libc::TCP_LINGER2 | libc::TCP_DEFER_ACCEPT | libc::TCP_WINDOW_CLAMP => {
+                self.note(libc::IPPROTO_TCP, name, value);
+            }
+            TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
+            _ => return Err(Errno(libc::ENOPROTOOPT)),
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, level: i32, name: i32, value: i32) {
+        self.noted.retain(|&(key, _)| key != (level, name));
+        self.noted.push(((level, name), value));
+    }
+
+    fn noted(&self, level: i32, name: i32) -> Option<i32> {
+        self.noted.iter().find(|&&(key, _)| key == (level, name)).map(|&(_, value)| value)
+    }
+
+    /// `IP_TOS` or `IPV6_TCLASS`: what packets are marked with, besides congestion.
+    pub(super) fn traffic_class(&self, is_v4: bool) -> u8 {
+        let key =
+            if is_v4 { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
+        self.noted(key.0, key.1).and_then(|class| u8::try_from(class).ok()).unwrap_or(0)
+    }
+
+    fn get_tcp(&self, name: i32) -> Option<i32> {
+        let some = match name {
+            libc::TCP_NODELAY => i32::from(self.nodelay),
+            libc::TCP_CORK => i32::from(self.cork),
+            TCP_INQ => i32::from(self.inq),
+            libc::TCP_USER_TIMEOUT => self.user_timeout_ms,
+            libc::TCP_NOTSENT_LOWAT => self.notsent_lowat.unwrap_or(0) as i32,
+            libc::TCP_KEEPIDLE => self.keepalive_idle_s.unwrap_or(7200) as i32,
+            libc::TCP_KEEPINTVL => self.keepalive_interval_s.unwrap_or(75) as i32,
+            libc::TCP_KEEPCNT => i32::from(self.keepalive_probes.unwrap_or(9)),
+            libc::TCP_SYNCNT => i32::from(self.syn_retries.unwrap_or(6)),
+            _ => return self.noted(libc::IPPROTO_TCP, name),
+        };
+        Some(some)
+    }
+}
+
+impl Stack {
+    fn options(&mut self, fd: Fd) -> Result<&mut Options, Errno> {
+        let id = self.stream_of(fd)?;
+        match id.and_then(|id| self.connections.get_mut(&id)) {
+            Some(connection) => Ok(&mut connection.options),
+            None => self.sockets.get_mut(&fd).map(|socket| &mut socket.options).ok_or(Errno(libc::EBADF)),
+        }
+    }
+
+    /// `setsockopt(2)`; `value` as the caller has it, in this machine's order of octets.
+    ///
+    /// # Errors
+    /// The descriptor is none, or the option or its value is not known.
+    pub fn set_option(&mut self, fd: Fd, level: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let (settings, now) = (self.settings(), self.now);
+        let options = self.options(fd)?;
+        match (level, name) {
+            (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => {
+                options.congestion_control = Some(control(value)?);
+                return Ok(());
+            }
+            (libc::SOL_SOCKET, libc::SO_LINGER) => {
+                let (on, seconds) = (int(value)?, int(value.get(4..).unwrap_or(&[]))?);
+                options.linger = (on != 0).then_some(seconds);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let value = int(value)?;
+        match level {
+            libc::SOL_SOCKET => options.set_socket(&settings, name, value)?,
+            libc::IPPROTO_TCP => options.set_tcp(name, value)?,
+            libc::IPPROTO_IP | libc::IPPROTO_IPV6 => options.note(level, name, value),
+            _ => return Err(Errno(libc::ENOPROTOOPT)),
+        }
+        if let Some(id) = self.stream_of(fd)? {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.apply_options(now);
+            }
+            self.after(id);
+        }
+        Ok(())
+    }
+
+    /// `getsockopt(2)`: as many octets as there are, `room` at most.
+    ///
+    /// # Errors
+    /// The descriptor is none, or the option is not known.
+    pub fn option(&mut self, fd: Fd, level: i32, name: i32, room: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = match (level, name) {
+            (libc::IPPROTO_TCP, libc::TCP_INFO) => {
+                let mut info = self.info(fd)?;
+                // Newer fields than these are zero.
+                info.resize(info.len().max(room), 0);
+                info
+            }
+            (libc::IPPROTO_TCP, TCP_CC_INFO) => Vec::new(),
+            (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 4 * MEMINFO_VALUES],
+            (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => self.control_of(fd)?.into(),
+            (libc::SOL_SOCKET, libc::SO_LINGER) => {
+                let linger = self.options(fd)?.linger;
+                let words = [i32::from(linger.is_some()), linger.unwrap_or(0)];
+                words.into_iter().flat_map(i32::to_ne_bytes).collect()
+            }
+            _ => self.int_option(fd, level, name)?.to_ne_bytes().into(),
+        };
+        bytes.truncate(room);
+        Ok(bytes)
+    }
+
+    fn int_option(&mut self, fd: Fd, level: i32, name: i32) -> Result<i32, Errno> {
+        let unknown = Errno(libc::ENOPROTOOPT);
+        match (level, name) {
+            (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => self.segment_size(fd),
+            (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
+            (libc::SOL_SOCKET, libc::SO_ERROR) => Ok(self.take_error(fd)?),
+            (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
+                let first = self.settings().wmem.map_or(16_384, |[_, first, _]| first);
+                Ok(self.options(fd)?.send_buffer.unwrap_or(first) as i32)
+            }
+            (libc::SOL_SOCKET, libc::SO_RCVBUF) => {
+                let first = self.settings().rmem.map_or(131_072, |[_, first, _]| first);
+                Ok(self.options(fd)?.receive_buffer.unwrap_or(first) as i32)
+            }
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(i32::from(self.options(fd)?.keepalive)),
+            (libc::SOL_SOCKET, libc::SO_TYPE) => Ok(libc::SOCK_STREAM),
+            (libc::SOL_SOCKET, libc::SO_PROTOCOL) => Ok(libc::IPPROTO_TCP),
+            (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
+                Ok(i32::from(matches!(self.socket_of(fd)?.kind, Kind::Listening(_))))
+            }
+            _ => self.options(fd)?.noted(level, name).ok_or(unknown),
+        }
+    }
+
+    /// `TCP_MAXSEG`: of a connection what a segment holds; before, what was set, or RFC 9293 §3.7.1's default.
+    fn segment_size(&mut self, fd: Fd) -> Result<i32, Errno> {
+        let id = self.stream_of(fd)?;
+        if let Some(connection) = id.and_then(|id| self.connections.get(&id))
+            && connection.is_open
+        {
+            return Ok(connection.tcp().smss() as i32);
+        }
+        Ok(self.options(fd)?.max_segment.unwrap_or(handfast_tcp::DEFAULT_MSS).into())
+    }
+
+    fn take_error(&mut self, fd: Fd) -> Result<i32, Errno> {
+        let id = self.stream_of(fd)?;
+        let connection = id.and_then(|id| self.connections.get_mut(&id));
+        Ok(connection.and_then(|connection| connection.error.take()).unwrap_or(0))
+    }
+
+    fn control_of(&mut self, fd: Fd) -> Result<&'static [u8], Errno> {
+        let own = self.options(fd)?.congestion_control;
+        let is_reno = own.map_or(self.settings().congestion_control.as_deref() == Some("reno"), |own| {
+            own == CongestionControl::LinuxReno
+        });
+        // As the kernel: sixteen octets, filled with zeros.
+        Ok(if is_reno { b"reno\0\0\0\0\0\0\0\0\0\0\0\0" } else { b"cubic\0\0\0\0\0\0\0\0\0\0\0" })
+    }
+
+    fn info(&mut self, fd: Fd) -> Result<Vec<u8>, Errno> {
+        let now = self.now;
+        let is_listening = matches!(self.socket_of(fd)?.kind, Kind::Listening(_));
+        let id = self.stream_of(fd)?;
+        let connection = id.and_then(|id| self.connections.get(&id));
+        Ok(connection.map_or_else(|| info::unconnected(is_listening), |connection| info::of(connection, now)))
+    }
+}
+
+fn int(value: &[u8]) -> Result<i32, Errno> {
+    value.first_chunk::<4>().map(|bytes| i32::from_ne_bytes(*bytes)).ok_or(Errno(libc::EINVAL))
+}
+
+fn control(name: &[u8]) -> Result<CongestionControl, Errno> {
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    match name {
+        b"cubic" => Ok(CongestionControl::LinuxCubic),
+        b"reno" => Ok(CongestionControl::LinuxReno),
+        _ => Err(Errno(libc::ENOENT)),
+    }
+}

@@ -1,0 +1,170 @@
+//! The calls that read, and those that ask what could be done.
+
+use std::task::Poll;
+
+use handfast_tcp::State;
+
+use super::connection::Connection;
+use super::{Errno, Fd, Kind, Stack, Step};
+
+/// What `recvmsg(2)` brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The octets.
+    pub data: Vec<u8>,
+    /// Octets read, where `MSG_TRUNC` has them discarded.
+    pub len: usize,
+    /// Octets that wait behind, where `TCP_INQ` asks for that; one where nothing but the end does.
+    pub inq: Option<i32>,
+}
+
+/// One descriptor of `poll(2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polled {
+    /// It.
+    pub fd: Fd,
+    /// What is asked.
+    pub events: i16,
+    /// What holds.
+    pub found: i16,
+}
+
+impl Connection {
+    /// At most `len` octets out of the receive buffer; `peek`: they stay there.
+    fn take_octets(&mut self, len: usize, peek: bool) -> Vec<u8> {
+        let mut copy;
+        let from = if peek {
+            copy = self.tcp().clone();
+            &mut copy
+        } else {
+            self.tcp_mut()
+        };
+        let mut data = Vec::new();
+        while data.len() < len
+            && let Some(payload) = from.read(len - data.len())
+            && !payload.is_empty()
+        {
+            data.extend_from_slice(&payload.to_bytes());
+        }
+        if !peek {
+            self.received_before += data.len() as u64;
+        }
+        data
+    }
+
+    /// `tcp_inq_hint`
+    fn inq(&self) -> i32 {
+        match i32::try_from(self.tcp().readable()).unwrap_or(i32::MAX) {
+            0 if self.finished => 1,
+            waiting => waiting,
+        }
+    }
+
+    /// Whether a read returns at once though there is nothing: the end, or an error that was told.
+    fn is_at_end(&self) -> bool {
+        self.finished || self.read_shut || self.tcp().state() == State::Closed
+    }
+
+    fn found(&self) -> i16 {
+        let mut found = 0;
+        let closed = self.tcp().state() == State::Closed;
+        if self.tcp().readable() > 0 || self.finished || self.read_shut || closed || self.error.is_some() {
+            found |= libc::POLLIN | libc::POLLRDNORM;
+        }
+        if self.finished || self.read_shut {
+            found |= libc::POLLRDHUP;
+        }
+        if closed || self.read_shut && self.write_shut {
+            found |= libc::POLLHUP;
+        }
+        if self.write_shut || self.error.is_some() || self.is_open && self.is_writable() {
+            found |= libc::POLLOUT | libc::POLLWRNORM;
+        }
+        if self.error.is_some() {
+            found |= libc::POLLERR;
+        }
+        found
+    }
+}
+
+impl Stack {
+    /// `recvmsg(2)` and its kin: at most `len` octets. `flags`: its `MSG_`.
+    pub fn read(&mut self, fd: Fd, len: usize, flags: i32) -> Step<Message> {
+        let nonblocking = match self.socket_of(fd) {
+            Ok(socket) => socket.nonblocking || flags & libc::MSG_DONTWAIT != 0,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        if flags & libc::MSG_OOB != 0 {
+            // Urgent data is not built: as where none has come.
+            return Poll::Ready(Err(Errno(libc::EINVAL)));
+        }
+        let (id, connection) = match self.connection(fd, libc::ENOTCONN) {
+            Ok(found) => found,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let waiting = connection.tcp().readable();
+        let enough = if flags & libc::MSG_WAITALL != 0 { len as u64 } else { 1.min(len as u64) };
+        if waiting >= enough || waiting > 0 && (nonblocking || connection.is_at_end()) {
+            let mut data = connection.take_octets(len, flags & libc::MSG_PEEK != 0);
+            let read = data.len();
+            if flags & libc::MSG_TRUNC != 0 {
+                data.clear();
+            }
+            let inq = connection.options.inq.then(|| connection.inq());
+            self.after(id);
+            return Poll::Ready(Ok(Message { data, len: read, inq }));
+        }
+        if let Some(errno) = connection.error.take() {
+            return Poll::Ready(Err(Errno(errno)));
+        }
+        if connection.is_at_end() {
+            let inq = connection.options.inq.then(|| connection.inq());
+            return Poll::Ready(Ok(Message { inq, ..Message::default() }));
+        }
+        if nonblocking { Poll::Ready(Err(Errno(libc::EAGAIN))) } else { Poll::Pending }
+    }
+
+    /// What of [`Polled::events`] holds now, for each; how many have any.
+    pub fn poll(&self, polled: &mut [Polled]) -> usize {
+        for one in &mut *polled {
+            let always = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+            one.found = self.found(one.fd) & (one.events | always);
+        }
+        polled.iter().filter(|one| one.found != 0).count()
+    }
+
+    fn found(&self, fd: Fd) -> i16 {
+        match self.sockets.get(&fd).map(|socket| &socket.kind) {
+            None => libc::POLLNVAL,
+            Some(Kind::Fresh) => libc::POLLOUT | libc::POLLHUP,
+            Some(Kind::Listening(waiting)) if waiting.is_empty() => 0,
+            Some(Kind::Listening(_)) => libc::POLLIN | libc::POLLRDNORM,
+            Some(Kind::Stream(id)) => self.connections.get(id).map_or(libc::POLLHUP, Connection::found),
+        }
+    }
+
+    /// `SIOCINQ`: octets that wait to be read.
+    ///
+    /// # Errors
+    /// The descriptor is none, or listens.
+    pub fn inq(&mut self, fd: Fd) -> Result<i32, Errno> {
+        let waiting = |stack: &mut Self| {
+            let (_, connection) = stack.connection(fd, libc::EINVAL)?;
+            Ok(i32::try_from(connection.tcp().readable()).unwrap_or(i32::MAX))
+        };
+        match self.stream_of(fd)? {
+            None if matches!(self.socket_of(fd)?.kind, Kind::Fresh) => Ok(0),
+            _ => waiting(self),
+        }
+    }
+
+    /// `SIOCOUTQ`: octets written and not acknowledged; `unsent`, `SIOCOUTQNSD`: those that have not left.
+    ///
+    /// # Errors
+    /// The descriptor is none, or listens.
+    pub fn outq(&mut self, fd: Fd, unsent: bool) -> Result<i32, Errno> {
+        let (_, connection) = self.connection(fd, libc::EINVAL)?;
+        let octets = if unsent { connection.tcp().unsent() } else { connection.unacknowledged() };
+        Ok(i32::try_from(octets).unwrap_or(i32::MAX))
+    }
+}

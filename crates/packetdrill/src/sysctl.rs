@@ -1,0 +1,188 @@
+//! What scripts set by `sysctl`: read when a socket is made, and the configuration that follows.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use handfast_core::{Bytes, Duration};
+use handfast_tcp::{Config, CongestionControl, Frto, Recovery, profile};
+
+/// Where the kernel has them.
+const ROOT: &str = "/proc/sys/net";
+
+/// What of a buffer counts as window, in 256ths, as profile `linux` has it.
+const WINDOW_SHARE: u64 = 158;
+
+/// The settings of a network namespace that the endpoint has rules for; `None` where the kernel's default holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `tcp_rmem`, octets: the least, the first and the most of a receive buffer.
+    pub rmem: Option<[u64; 3]>,
+    /// `tcp_wmem`, octets: the same of a send buffer.
+    pub wmem: Option<[u64; 3]>,
+    /// `core/wmem_max`: the most that `SO_SNDBUF` asks for, octets.
+    pub wmem_max: Option<u64>,
+    /// `core/rmem_max`: the most that `SO_RCVBUF` asks for, octets.
+    pub rmem_max: Option<u64>,
+    /// `tcp_timestamps`.
+    pub timestamps: Option<u64>,
+    /// `tcp_sack`.
+    pub sack: Option<u64>,
+    /// `tcp_window_scaling`.
+    pub window_scaling: Option<u64>,
+    /// `tcp_recovery`: whether RACK finds losses.
+    pub recovery: Option<u64>,
+    /// `tcp_frto`.
+    pub frto: Option<u64>,
+    /// `tcp_syn_retries`.
+    pub syn_retries: Option<u8>,
+    /// `tcp_synack_retries`.
+    pub synack_retries: Option<u8>,
+    /// `tcp_syn_linear_timeouts`.
+    pub syn_linear_timeouts: Option<u8>,
+    /// `tcp_retries2`.
+    pub retries2: Option<u8>,
+    /// `tcp_rto_min_us`.
+    pub rto_min_us: Option<u64>,
+    /// `tcp_rto_max_ms`.
+    pub rto_max_ms: Option<u64>,
+    /// `tcp_fin_timeout`, seconds.
+    pub fin_timeout: Option<u64>,
+    /// `tcp_slow_start_after_idle`.
+    pub slow_start_after_idle: Option<u64>,
+    /// `tcp_notsent_lowat`, octets.
+    pub notsent_lowat: Option<u64>,
+    /// `tcp_min_tso_segs`.
+    pub min_tso_segs: Option<u64>,
+    /// `tcp_pacing_ss_ratio`, percent.
+    pub pacing_ss_ratio: Option<u64>,
+    /// `tcp_pacing_ca_ratio`, percent.
+    pub pacing_ca_ratio: Option<u64>,
+    /// `tcp_keepalive_time`, seconds.
+    pub keepalive_time: Option<u64>,
+    /// `tcp_keepalive_intvl`, seconds.
+    pub keepalive_interval: Option<u64>,
+    /// `tcp_keepalive_probes`.
+    pub keepalive_probes: Option<u8>,
+    /// `tcp_congestion_control`.
+    pub congestion_control: Option<String>,
+}
+
+impl Settings {
+    /// Those of the namespace that this process is in.
+    pub fn of_this_namespace() -> Self {
+        Self::read(Path::new(ROOT))
+    }
+
+    /// Those below a folder laid out as `/proc/sys/net` is. A file that is missing or says something else counts as not set.
+    pub fn read(root: &Path) -> Self {
+        let text = |name: &str| fs::read_to_string(root.join(name)).ok();
+        let tcp = |name: &str| text(&format!("ipv4/tcp_{name}"));
+        Self {
+            rmem: tcp("rmem").and_then(|text| three(&text)),
+            wmem: tcp("wmem").and_then(|text| three(&text)),
+            wmem_max: text("core/wmem_max").and_then(|text| one(&text)),
+            rmem_max: text("core/rmem_max").and_then(|text| one(&text)),
+            timestamps: tcp("timestamps").and_then(|text| one(&text)),
+            sack: tcp("sack").and_then(|text| one(&text)),
+            window_scaling: tcp("window_scaling").and_then(|text| one(&text)),
+            recovery: tcp("recovery").and_then(|text| one(&text)),
+            frto: tcp("frto").and_then(|text| one(&text)),
+            syn_retries: tcp("syn_retries").and_then(|text| one(&text)),
+            synack_retries: tcp("synack_retries").and_then(|text| one(&text)),
+            syn_linear_timeouts: tcp("syn_linear_timeouts").and_then(|text| one(&text)),
+            retries2: tcp("retries2").and_then(|text| one(&text)),
+            rto_min_us: tcp("rto_min_us").and_then(|text| one(&text)),
+            rto_max_ms: tcp("rto_max_ms").and_then(|text| one(&text)),
+            fin_timeout: tcp("fin_timeout").and_then(|text| one(&text)),
+            slow_start_after_idle: tcp("slow_start_after_idle").and_then(|text| one(&text)),
+            notsent_lowat: tcp("notsent_lowat").and_then(|text| one(&text)),
+            min_tso_segs: tcp("min_tso_segs").and_then(|text| one(&text)),
+            pacing_ss_ratio: tcp("pacing_ss_ratio").and_then(|text| one(&text)),
+            pacing_ca_ratio: tcp("pacing_ca_ratio").and_then(|text| one(&text)),
+            keepalive_time: tcp("keepalive_time").and_then(|text| one(&text)),
+            keepalive_interval: tcp("keepalive_intvl").and_then(|text| one(&text)),
+            keepalive_probes: tcp("keepalive_probes").and_then(|text| one(&text)),
+            congestion_control: tcp("congestion_control").and_then(|text| one(&text)),
+        }
+    }
+
+    /// Profile `linux` with these settings, for segments of `mss` octets. `passive`: for who is connected to.
+    pub(crate) fn config(&self, mss: u16, passive: bool) -> Config {
+        let base = profile("linux").map(handfast_tcp::Profile::config).unwrap_or_default();
+        let on = |setting: Option<u64>, default: bool| setting.map_or(default, |value| value != 0);
+        let retries = if passive { self.synack_retries } else { self.syn_retries };
+        Config {
+            mss,
+            recovery: if on(self.recovery, true) { Recovery::Rack } else { Recovery::Sack },
+            frto: if on(self.frto, true) { base.frto } else { Frto::Off },
+            timestamps: on(self.timestamps, base.timestamps),
+            sack: on(self.sack, base.sack),
+            window_scaling: on(self.window_scaling, base.window_scaling),
+            syn_retries: retries.unwrap_or(base.syn_retries),
+            syn_linear_timeouts: self.syn_linear_timeouts.unwrap_or(base.syn_linear_timeouts),
+            data_retries: self.retries2.unwrap_or(base.data_retries),
+            rto_min: self.rto_min_us.map_or(base.rto_min, Duration::from_micros),
+            rto_variance_min: self.rto_min_us.map_or(base.rto_variance_min, Duration::from_micros),
+            rto_max: self.rto_max_ms.map_or(base.rto_max, Duration::from_millis),
+            idle_restart: on(self.slow_start_after_idle, base.idle_restart),
+            linux_details: true,
+            congestion_control: self.control(base.congestion_control),
+            hystart: base.hystart && self.congestion_control.as_deref() != Some("reno"),
+            receive_buffer: self
+                .rmem
+                .map_or(base.receive_buffer, |[.., most]| Bytes(most * WINDOW_SHARE / 256)),
+            // The scripts are written for kernels with a tick of 1 ms.
+            timer_tick: Duration::from_millis(1),
+            // The socket layer bounds what is written.
+            send_buffer: Bytes(u64::MAX),
+            ..base
+        }
+    }
+
+    fn control(&self, base: CongestionControl) -> CongestionControl {
+        match self.congestion_control.as_deref() {
+            Some("reno") => CongestionControl::LinuxReno,
+            Some("cubic") => CongestionControl::LinuxCubic,
+            _ => base,
+        }
+    }
+}
+
+fn one<T: FromStr>(text: &str) -> Option<T> {
+    text.trim().parse().ok()
+}
+
+fn three(text: &str) -> Option<[u64; 3]> {
+    let mut words = text.split_whitespace().map(|word| word.parse().ok());
+    Some([words.next()??, words.next()??, words.next()??])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_or_malformed_counts_as_not_set() {
+        let folder = std::env::temp_dir().join(format!("handfast-sysctl-{}", std::process::id()));
+        fs::create_dir_all(folder.join("ipv4")).unwrap();
+        fs::write(folder.join("ipv4/tcp_rmem"), "4096\t540000\t15728640\n").unwrap();
+        fs::write(folder.join("ipv4/tcp_sack"), "0\n").unwrap();
+        fs::write(folder.join("ipv4/tcp_wmem"), "4096 x 3\n").unwrap();
+        let settings = Settings::read(&folder);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(settings.rmem, Some([4096, 540_000, 15_728_640]));
+        assert_eq!((settings.sack, settings.wmem, settings.timestamps), (Some(0), None, None));
+        let config = settings.config(1460, true);
+        assert!(!config.sack && config.timestamps);
+        assert_eq!(config.receive_buffer, Bytes(15_728_640 * 158 / 256));
+    }
+
+    #[test]
+    fn both_kinds_of_opening_have_their_retries() {
+        let settings = Settings { syn_retries: Some(5), synack_retries: Some(3), ..Settings::default() };
+        assert_eq!(settings.config(1460, false).syn_retries, 5);
+        assert_eq!(settings.config(1460, true).syn_retries, 3);
+    }
+}

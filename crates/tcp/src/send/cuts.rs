@@ -1,0 +1,49 @@
+//! Where segments end, for a sender that lets a SACK block count whole segments only (Linux's `tcp_match_skb_to_sack`).
+
+use std::collections::BTreeSet;
+
+use super::scoreboard::Range;
+
+/// Ends of the segments that are outstanding: as many as those, which the send buffer bounds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cuts(BTreeSet<u64>);
+
+impl Cuts {
+    pub(super) fn insert(&mut self, end: u64) {
+        self.0.insert(end);
+    }
+
+    /// All before `una` is acknowledged, where a segment begins.
+    pub(super) fn advance(&mut self, una: u64) {
+        self.0 = self.0.split_off(&una);
+        self.0.insert(una);
+    }
+
+    /// The whole segments of a block; [`None`]: it has none.
+    pub(super) fn whole(&self, block: Range) -> Option<Range> {
+        let start = *self.0.range(block.start..).next()?;
+        let end = *self.0.range(..=block.end).next_back()?;
+        (start < end).then_some(Range { start, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_counts_as_far_as_it_holds_whole_segments() {
+        let mut cuts = Cuts::default();
+        cuts.advance(1);
+        for end in [1001, 2001, 2501] {
+            cuts.insert(end);
+        }
+        let whole = |start, end| cuts.whole(Range { start, end }).map(|r| (r.start, r.end));
+        assert_eq!(whole(1001, 2501), Some((1001, 2501)));
+        assert_eq!(whole(1000, 2500), Some((1001, 2001)));
+        assert_eq!(whole(2500, 2501), None);
+        assert_eq!(whole(1500, 2400), None);
+        cuts.advance(1001);
+        assert_eq!(cuts.whole(Range { start: 900, end: 2001 }), Some(Range { start: 1001, end: 2001 }));
+    }
+}

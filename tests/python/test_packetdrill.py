@@ -1,0 +1,74 @@
+"""packetdrill's scripts: what decides that one is not run, and one of ours against the tool if it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from packetdrill import features, namespaces, verdicts
+
+COMMAND = [sys.executable, str(ROOT / "tools" / "packetdrill")]
+LIBRARY = ROOT / "target" / "debug" / "libhandfast_packetdrill.so"
+TOOL = shutil.which(os.environ.get("PACKETDRILL", "packetdrill"))
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", []),
+        ("// unlike epoll_wait(4, ...), this does not\n+0 poll([...], 1, 0) = 0", []),
+        ("+0 sendto(3, ..., 500, MSG_FASTOPEN, ..., ...) = -1", ["fast open"]),
+        ("+0 sendmsg(4, {...}, MSG_ZEROCOPY) = 60", []),
+        ("+0 epoll_create(1) = 5\n+0 pipe([6, 7]) = 0", ["epoll", "pipes, splice, sendfile"]),
+        ("/* tcp_md5 */ +0 > S. 0:0(0) ack 1 <md5 0,mss 1460>", ["MD5 and authentication"]),
+    ],
+)
+def test_what_a_script_needs_shows_in_its_text(text: str, missing: list[str]) -> None:
+    assert features.missing(text) == missing
+
+
+def test_the_end_of_a_name_says_for_which_version_of_ip_it_is() -> None:
+    assert [version for version in namespaces.VERSIONS if namespaces.fits(Path("a-v6.pkt"), version)] == ["ipv6"]
+    both = [version for version in namespaces.VERSIONS if namespaces.fits(Path("a-v4.pkt"), version)]
+    assert both == ["ipv4", "ipv4-mapped-ipv6"]
+
+
+def test_what_the_tool_said_is_a_line() -> None:
+    said = ["warning", "a.pkt:3: error handling packet: x", "script packet:  0.1 .", "actual packet:  0.2 ."]
+    assert verdicts.shortened(said, "a.pkt") == " | ".join(said[1:])
+    assert verdicts.shortened(["something else"], "a.pkt") == "something else"
+    assert verdicts.shortened([], "a.pkt") == ""
+
+
+def test_a_missing_tool_says_how_to_get_it(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [*COMMAND, str(tmp_path), "--tool", str(tmp_path / "no")], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2
+    assert "git clone" in run.stderr
+
+
+@pytest.mark.lab
+@pytest.mark.skipif(TOOL is None or not LIBRARY.exists(), reason="packetdrill is not here: make packetdrill says more")
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+def test_our_scripts_pass() -> None:
+    run = subprocess.run(
+        [*COMMAND, str(ROOT / "tests" / "packetdrill"), "--tool", str(TOOL), "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    found = json.loads(run.stdout)
+    assert found["summary"]["pass"] >= 1, run.stdout
+    assert run.returncode == 0, run.stdout

@@ -1,0 +1,1 @@
+"""packetdrill's scripts against the endpoint: `python3 tools/packetdrill --help`."""
