@@ -66,7 +66,7 @@ lint-rust:
 lint-python: $(VENV)/.dev
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
-	$(BIN)/mypy python tests/python papers $(wildcard bench) tools/docs_site
+	$(BIN)/mypy python tests/python papers $(wildcard bench) tools/docs_site tools/packetdrill
 	$(BIN)/stubtest handfast._handfast
 
 bench:

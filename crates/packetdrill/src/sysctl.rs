@@ -33,6 +33,8 @@ pub struct Settings {
     pub window_scaling: Option<u64>,
     /// `tcp_recovery`: whether RACK finds losses.
     pub recovery: Option<u64>,
+    /// `tcp_early_retrans`: 3 and more send tail loss probes.
+    pub early_retrans: Option<u64>,
     /// `tcp_frto`.
     pub frto: Option<u64>,
     /// `tcp_syn_retries`.
@@ -88,6 +90,7 @@ impl Settings {
             sack: tcp("sack").and_then(|text| one(&text)),
             window_scaling: tcp("window_scaling").and_then(|text| one(&text)),
             recovery: tcp("recovery").and_then(|text| one(&text)),
+            early_retrans: tcp("early_retrans").and_then(|text| one(&text)),
             frto: tcp("frto").and_then(|text| one(&text)),
             syn_retries: tcp("syn_retries").and_then(|text| one(&text)),
             synack_retries: tcp("synack_retries").and_then(|text| one(&text)),
@@ -116,6 +119,7 @@ impl Settings {
         Config {
             mss,
             recovery: if on(self.recovery, true) { Recovery::Rack } else { Recovery::Sack },
+            loss_probes: self.early_retrans.is_none_or(|value| value >= 3),
             frto: if on(self.frto, true) { base.frto } else { Frto::Off },
             timestamps: on(self.timestamps, base.timestamps),
             sack: on(self.sack, base.sack),

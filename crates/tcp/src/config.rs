@@ -210,6 +210,8 @@ pub struct Config {
     pub keeps_writes: bool,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// With [`Recovery::Rack`]: tail loss probes (RFC 8985 §7; Linux's `tcp_early_retrans`).
+    pub loss_probes: bool,
     /// Congestion control.
     pub congestion_control: CongestionControl,
     /// Spurious timeouts by timestamps (RFC 3522).
@@ -316,6 +318,7 @@ impl Default for Config {
             reserved: 0,
             keeps_writes: false,
             recovery: Recovery::Sack,
+            loss_probes: true,
             congestion_control: CongestionControl::Reno,
             eifel: false,
             frto: Frto::Off,

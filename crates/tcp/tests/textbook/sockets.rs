@@ -278,3 +278,21 @@ fn in_linux_a_sack_block_counts_whole_segments_only() {
         assert_eq!(s.report().sacked, sacked);
     }
 }
+
+#[test]
+fn without_loss_probes_the_timeout_comes_first() {
+    for (loss_probes, timeouts) in [(true, 0), (false, 1)] {
+        let config = Config { recovery: handfast_tcp::Recovery::Rack, sack: true, loss_probes, ..stamped() };
+        let mut s = Endpoint::listen(Arc::new(config), 80, SeqNum(100));
+        let syn = Segment { mss: Some(1012), sack_permitted: true, ..from_peer(Flags::SYN, 0, 0, Some(10)) };
+        s.on_segment(NOW, &Received::plain(&syn));
+        sent(&mut s, NOW);
+        s.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 1, 101, Some(11))));
+        write(&mut s, 3000);
+        sent(&mut s, NOW);
+        let due = s.deadline().expect("a timer");
+        s.on_timer(due);
+        sent(&mut s, due);
+        assert_eq!((s.loss_counters().loss_probes, s.counters().timeouts), (1 - timeouts, timeouts));
+    }
+}

@@ -77,7 +77,7 @@ impl Rack {
         } else if let Some(at) = recheck {
             // Linux adds `TCP_TIMEOUT_MIN`, two jiffies.
             self.arm(c, Pending::Reordering, at + c.config.timer_tick * 2)
-        } else if restart && self.may_probe(c.tx) {
+        } else if restart && c.config.loss_probes && self.may_probe(c.tx) {
             let at = deadline(c.now, Self::pto(c), c.now + c.rto());
             self.arm(c, Pending::Probe, at)
         } else if restart {
@@ -136,7 +136,7 @@ impl Rack {
     ) -> TimerChange {
         // Linux counts the RTO from the first segment's last transmission.
         let head = !fresh && piece.start == c.tx.una && self.pending != Pending::Reordering;
-        if fresh && self.may_probe(c.tx) {
+        if fresh && c.config.loss_probes && self.may_probe(c.tx) {
             let at = deadline(c.now, Self::pto(c), self.rto_expiry(c));
             self.arm(c, Pending::Probe, at)
         } else if !is_set || head {
