@@ -93,7 +93,8 @@ def mosh(predict: str) -> Callable[[Scene, Sequence[str]], list[str]]:
 
     def command(_: Scene, ssh: Sequence[str]) -> list[str]:
         # What mosh starts there needs a locale of UTF-8, and the server's path.
-        server = f"env LC_ALL=C.UTF-8 {shutil.which('mosh-server')}"
+        # It outlives its client: without one it ends by itself, after longer than an address is away.
+        server = f"env LC_ALL=C.UTF-8 MOSH_SERVER_NETWORK_TMOUT=30 {shutil.which('mosh-server')}"
         options = [f"--predict={predict}", f"--ssh={' '.join(ssh)}", f"--server={server}", "--no-init"]
         return ["env", "LC_ALL=C.UTF-8", "TERM=xterm", "mosh", *options, f"root@{SERVER}", "--", "cat"]
 
