@@ -181,9 +181,9 @@ fn in_slow_start_linux_grows_a_window_of_which_more_than_half_is_used() {
     assert_eq!(acked(true, 5), 10);
 }
 
-#[test]
-fn a_report_counts_what_is_lost_and_what_goes_again() {
-    let config = Config { recovery: handfast_tcp::Recovery::Rack, sack: true, ..stamped() };
+/// A connection with SACK and three segments under way.
+fn three_under_way(linux_details: bool) -> Endpoint {
+    let config = Config { recovery: handfast_tcp::Recovery::Rack, sack: true, linux_details, ..stamped() };
     let mut s = Endpoint::listen(Arc::new(config), 80, SeqNum(100));
     let syn = Segment { mss: Some(1012), sack_permitted: true, ..from_peer(Flags::SYN, 0, 0, Some(10)) };
     s.on_segment(NOW, &Received::plain(&syn));
@@ -191,6 +191,12 @@ fn a_report_counts_what_is_lost_and_what_goes_again() {
     s.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 1, 101, Some(11))));
     write(&mut s, 3000);
     sent(&mut s, NOW);
+    s
+}
+
+#[test]
+fn a_report_counts_what_is_lost_and_what_goes_again() {
+    let mut s = three_under_way(false);
     assert_eq!((s.report().unacked, s.report().sacked, s.report().lost), (3, 0, 0));
     let later = NOW + Duration::from_millis(100);
     let mut sack = handfast_wire::tcp::SackBlocks::NONE;
@@ -263,15 +269,7 @@ fn linux_delays_the_acknowledgement_of_a_first_fin() {
 #[test]
 fn in_linux_a_sack_block_counts_whole_segments_only() {
     for (linux_details, sacked) in [(false, 1), (true, 0)] {
-        let config =
-            Config { recovery: handfast_tcp::Recovery::Rack, sack: true, linux_details, ..stamped() };
-        let mut s = Endpoint::listen(Arc::new(config), 80, SeqNum(100));
-        let syn = Segment { mss: Some(1012), sack_permitted: true, ..from_peer(Flags::SYN, 0, 0, Some(10)) };
-        s.on_segment(NOW, &Received::plain(&syn));
-        sent(&mut s, NOW);
-        s.on_segment(NOW, &Received::plain(&from_peer(Flags::ACK, 1, 101, Some(11))));
-        write(&mut s, 3000);
-        sent(&mut s, NOW);
+        let mut s = three_under_way(linux_details);
         let mut sack = handfast_wire::tcp::SackBlocks::NONE;
         sack.push(handfast_wire::tcp::SackBlock { start: SeqNum(3100), end: SeqNum(3101) });
         s.on_segment(NOW, &Received::plain(&Segment { sack, ..from_peer(Flags::ACK, 1, 101, Some(12)) }));
