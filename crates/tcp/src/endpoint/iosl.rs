@@ -49,6 +49,7 @@ impl Endpoint {
     pub fn resume(&mut self, now: Instant, why: Resumption) {
         let before = self.layer(|iosl, tx| iosl.windows_before(tx)).flatten();
         let Some(span) = self.layer(|iosl, _| iosl.unfreeze(now)) else { return };
+        self.tx.validation.was_suspended(span.unwrap_or(Duration::ZERO));
         if !self.is_synchronised() {
             self.resume_handshake(now, why, span.is_some());
             return;

@@ -44,6 +44,12 @@ impl Validation {
         Some(idle)
     }
 
+    /// The connection was suspended for so long: that was no pause of its application, and no time in which it used little.
+    pub(crate) fn was_suspended(&mut self, span: Duration) {
+        self.last_send += span;
+        self.t_prev += span;
+    }
+
     /// A data segment has left. `app_limited`: nothing more waits to be sent.
     pub(crate) fn on_send(
         &mut self,

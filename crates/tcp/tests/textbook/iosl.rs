@@ -512,3 +512,26 @@ fn suspending_and_resuming_at_once_costs_no_time() {
     };
     assert!(at(true) <= at(false) + MS(100));
 }
+
+/// RFC 2861 §3.1 is about an application that does not send: a suspended connection may not.
+#[test]
+fn a_suspension_is_no_pause_of_the_application() {
+    for (suspends, keeps) in [(true, true), (false, false)] {
+        let config = Config { cwnd_validation: true, ..ten("sack") };
+        let mut s = layered(config, 40);
+        s.run(450, |_| Fate::Deliver);
+        assert_eq!(s.pair.read_by_server, 40_000, "all is acknowledged");
+        let (before, _) = s.window();
+        assert!(before >= 12_000, "{before}");
+        if suspends {
+            s.suspend();
+            s.cut(20_000);
+        } else {
+            s.run(20_000, |_| Fate::Deliver);
+        }
+        s.pair.client_writes(40_000, 40_000);
+        s.resume(Resumption::Back, Fate::Deliver);
+        s.run(20_020, |_| Fate::Deliver);
+        assert_eq!(s.window().0 >= before, keeps, "{before} {:?}", s.window());
+    }
+}
