@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import statistics
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyroute2 import IPRoute
 
 from conftest import mine, real
 from handfast.lab import controller
@@ -24,6 +30,32 @@ CROWD = 3_000
 """Connections at once; more than the 256 handshakes that the end has under way."""
 HELLO = b"hfiosl\x01\x01"
 """What who dials says first: name, version, pattern (`secure/channel.rs`)."""
+FLOOD = """
+import collections, itertools, os, socket, sys, time
+host, port, *sources = sys.argv[1:]
+first, held, until = b"hfiosl\\x01\\x02" + (32).to_bytes(2), collections.deque(maxlen=600), time.monotonic() + 60
+print("begins", flush=True)
+for source in itertools.cycle(sources):
+    if time.monotonic() > until:
+        break
+    try:
+        one = socket.create_connection((host, int(port)), timeout=5, source_address=(source, 0))
+        one.sendall(first + os.urandom(32))
+        held.append(one)
+    except OSError:
+        pass
+"""
+"""Who does not know the end's key says so and gives a key of the moment, 32 random octets: each costs the end three
+multiplications, and nothing shows that it is not meant. For a minute at most."""
+ASK = f"""
+exec 3<>/dev/tcp/{SERVER}/{PAGES}
+while read -r _; do
+    printf 'GET /times/0 HTTP/1.1\\r\\nHost: here\\r\\n\\r\\n' >&3
+    while IFS= read -r line <&3 && [ "$line" != $'\\r' ]; do :; done
+    echo answered
+done
+"""
+"""Each line is a question, and its answer a line."""
 MOST_MB = 64.0
 """Of the end: 20 KB of each of 3,000 would be that. It has 7 MB at first."""
 
@@ -96,3 +128,57 @@ def test_who_reads_nothing_holds_up_nobody(made: Scene, tmp_path: Path) -> None:
         for sleeper in sleepers:
             sleeper.kill()
             sleeper.communicate()
+
+
+@contextmanager
+def _flood(made: Scene, sources: list[str]) -> Iterator[None]:
+    """Well-formed first messages from these addresses, as fast as they go."""
+    host, port = PEER.split(":")
+    with made.start([sys.executable, "-c", FLOOD, host, port, *sources]) as flood:
+        try:
+            assert flood.stdout is not None
+            assert flood.stdout.readline() == "begins\n"
+            yield
+            assert flood.poll() is None, "it goes on until now"
+        finally:
+            flood.kill()
+
+
+def _add_addresses(made: Scene, addresses: list[str]) -> None:
+    def add() -> None:
+        with IPRoute() as link:
+            index = link.link_lookup(ifname="wire")[0]
+            for address in addresses:
+                link.addr("add", index=index, address=address, prefixlen=16)
+
+    inside(made.client, add)
+
+
+def _answer_s(asking: subprocess.Popen[str]) -> float:
+    """How long a line takes there and back."""
+    assert asking.stdin is not None
+    assert asking.stdout is not None
+    began = time.monotonic()
+    asking.stdin.write("x\n")
+    asking.stdin.flush()
+    assert asking.stdout.readline() == "answered\n"
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("count", [1, 200], ids=["one address", "200 addresses"])
+def test_a_flood_of_well_formed_requests_stops_nobody(made: Scene, tmp_path: Path, count: int) -> None:
+    """A session goes on, and new ones open, while handshakes come that cost as much as theirs."""
+    sources = [f"10.2.{50 + number}.1" for number in range(count)]
+    _add_addresses(made, sources)
+    assert _is_served(made, tmp_path)
+    with made.start(made.session("run", "--all", "--peer", PEER, "--", "bash", "-c", ASK)) as asking:
+        try:
+            _answer_s(asking)
+            with _flood(made, sources):
+                assert statistics.median(_answer_s(asking) for _ in range(50)) < 0.25
+                for _ in range(5):
+                    assert _is_served(made, tmp_path), "a new session"
+        finally:
+            asking.kill()
+    assert _resident_mb(_pid(made)) < MOST_MB
+    made.daemon.until(lambda status: status["counters"]["connections_crowded"] > 0)

@@ -1,6 +1,7 @@
-//! Who waits, in groups: where there is no room for one more, the group with the most gives one up, unless that is few.
+//! Who waits, in groups: where there is no room for one more, a group gives one up.
 //!
-//! So a flood from one source pushes out its own, and one from many sources pushes out who has waited longest.
+//! A flood from one source pushes out its own. One from many sources pushes out its own too, once each of them is there: who comes
+//! from elsewhere keeps his place until it is his turn.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Those that wait. Their names rise with time: the least one has waited longest.
 #[derive(Debug)]
 pub(super) struct Crowd<G, T> {
-    most: usize,
+    /// So many of a group are no flood: several may share an address.
+    few: usize,
     group_of: BTreeMap<T, G>,
     groups: BTreeMap<G, BTreeSet<T>>,
     /// Groups by their size; of equal ones the last has waited longest.
@@ -17,21 +19,31 @@ pub(super) struct Crowd<G, T> {
 }
 
 impl<G: Ord + Copy, T: Ord + Copy> Crowd<G, T> {
-    /// Nobody, and never more than `most`, at least one.
+    /// Nobody, where there is room for so many.
     pub(super) fn new(most: usize) -> Self {
         let (group_of, groups) = (BTreeMap::new(), BTreeMap::new());
-        Self { most: most.max(1), group_of, groups, by_size: BTreeSet::new() }
+        Self { few: most.div_ceil(64), group_of, groups, by_size: BTreeSet::new() }
     }
 
-    /// Who gives way before one more comes.
-    pub(super) fn in_the_way(&self) -> Option<T> {
-        if self.group_of.len() < self.most {
-            return None;
-        }
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.group_of.len()
+    }
+
+    /// Of which group one is that waits.
+    pub(super) fn group_of(&self, one: T) -> Option<G> {
+        self.group_of.get(&one).copied()
+    }
+
+    /// Who gives way before one more of this group comes; [`None`]: nobody is there.
+    pub(super) fn in_the_way(&self, group: G) -> Option<T> {
         let &(size, Reverse(its_oldest), _) = self.by_size.last()?;
-        // Several who share an address are no flood.
-        let is_flood = size > self.most.div_ceil(64);
-        if is_flood { Some(its_oldest) } else { self.group_of.keys().next().copied() }
+        let is_flood = size > self.few;
+        match self.groups.get(&group) {
+            Some(own) if own.len() == size || !is_flood => own.first().copied(),
+            _ if is_flood => Some(its_oldest),
+            _ => self.group_of.keys().next().copied(),
+        }
     }
 
     pub(super) fn insert(&mut self, group: G, one: T) {
@@ -76,30 +88,37 @@ mod tests {
     #[test]
     fn the_group_with_the_most_gives_way_and_of_it_the_oldest() {
         let mut crowd = Crowd::new(4);
+        assert_eq!(crowd.in_the_way('a'), None);
         for (group, one) in [('a', 1), ('b', 2), ('b', 3), ('a', 4)] {
-            assert_eq!(crowd.in_the_way(), None);
             crowd.insert(group, one);
         }
-        assert_eq!(crowd.in_the_way(), Some(1), "of two that are equal the older one");
+        assert_eq!((crowd.len(), crowd.group_of(3)), (4, Some('b')));
+        assert_eq!(crowd.in_the_way('c'), Some(1), "of two that are equal the older one");
+        assert_eq!(crowd.in_the_way('b'), Some(2), "of two that are equal its own");
         crowd.remove(1);
         crowd.insert('c', 5);
-        assert_eq!(crowd.in_the_way(), Some(2));
+        assert_eq!((crowd.in_the_way('c'), crowd.in_the_way('d')), (Some(2), Some(2)));
         crowd.remove(9);
         crowd.remove(3);
-        assert_eq!(crowd.in_the_way(), None);
+        assert_eq!(crowd.in_the_way('d'), Some(2), "each has one: the oldest");
     }
 
     #[test]
-    fn a_group_of_few_does_not_give_way_before_its_time() {
+    fn a_group_of_few_pushes_out_its_own_and_no_other() {
         let mut crowd = Crowd::new(256);
         crowd.insert(0, 0);
         for one in 1..256 {
             crowd.insert(if one < 5 { 1 } else { one }, one);
         }
-        assert_eq!(crowd.in_the_way(), Some(0), "the oldest");
+        assert_eq!(crowd.in_the_way(1_000), Some(0), "the oldest");
+        assert_eq!((crowd.in_the_way(1), crowd.in_the_way(77)), (Some(1), Some(77)));
         crowd.remove(0);
         crowd.insert(1, 256);
-        assert_eq!(crowd.in_the_way(), Some(1), "five are more than few");
+        assert_eq!(
+            (crowd.in_the_way(1_000), crowd.in_the_way(77)),
+            (Some(1), Some(1)),
+            "five are more than few"
+        );
     }
 
     #[test]
@@ -112,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever comes: a group never has more than its part of the room, plus one, while others wait for some.
+        /// Whoever comes: it takes the place of one of a group that is at least as large as its own, or of few.
         #[test]
         fn nobody_is_pushed_out_by_a_larger_group(steps in prop::collection::vec((0u8..4, any::<bool>()), 0..200)) {
             let mut crowd = Crowd::new(8);
@@ -121,11 +140,11 @@ mod tests {
                     crowd.remove(one - 3);
                     continue;
                 }
-                if let Some(other) = crowd.in_the_way() {
-                    let most = crowd.groups.values().map(BTreeSet::len).max().unwrap();
-                    let group = crowd.group_of[&other];
-                    prop_assert_eq!(crowd.groups[&group].len(), most);
-                    prop_assert_eq!(crowd.groups[&group].first(), Some(&other));
+                if crowd.len() == 8 {
+                    let other = crowd.in_the_way(group).unwrap();
+                    let (from, own) = (crowd.group_of[&other], crowd.groups.get(&group).map_or(0, BTreeSet::len));
+                    prop_assert!(crowd.groups[&from].len() >= own);
+                    prop_assert_eq!(crowd.groups[&from].first(), Some(&other));
                     crowd.remove(other);
                 }
                 crowd.insert(group, one);

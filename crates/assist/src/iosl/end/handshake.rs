@@ -60,6 +60,7 @@ impl End {
     /// Somebody has broken a rule: nothing more is taken from there.
     fn broken(&mut self, now: Instant, path: PathId) {
         self.counters.broken += 1;
+        self.guests.suspect(now, path);
         self.drop_link(now, path);
     }
 
@@ -188,6 +189,7 @@ impl End {
         });
         let answer = result.unwrap_or_else(|reason| {
             self.counters.refused += 1;
+            self.guests.suspect(now, path);
             if let Some(link) = self.links.get_mut(&path) {
                 link.phase = Phase::Closing;
             }
@@ -226,7 +228,8 @@ impl End {
         let session = Session::new(now, false, self.config_of(target));
         let socket = self.insert_served(session, remote, target).map_err(|_| Reason::Busy)?;
         // One that is meant is used after a round trip: of the peer that has the most the oldest gives way.
-        if let Some(oldest) = self.half_open.in_the_way() {
+        let is_full = self.half_open.len() >= self.config.shaking.max(1);
+        if let Some(oldest) = self.half_open.in_the_way(remote).filter(|_| is_full) {
             self.remove(now, oldest);
         }
         self.half_open.insert(remote, socket);

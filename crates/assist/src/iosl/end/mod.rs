@@ -6,18 +6,22 @@
 mod crowd;
 mod datagrams;
 mod greeting;
+mod guests;
 mod handshake;
 mod keeping;
 mod link;
 mod programs;
 mod settle;
+mod suspects;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use handfast_core::{Duration, Instant};
 
-use self::crowd::{Crowd, neighbourhood};
+use self::crowd::Crowd;
+use self::guests::Guests;
 pub use self::keeping::{MOST_SAVED, Saved};
 use self::link::{Link, Phase};
 use super::frame::{Reason, Target};
@@ -57,7 +61,7 @@ pub struct Config {
     /// Octets that all sessions keep together, beyond the floor of each.
     pub pool: u64,
     /// Connections whose handshake goes on: those that others have opened. As many sessions may be asked for and not be used yet.
-    /// One more pushes one out, of the source, or the peer, that has the most.
+    /// One more pushes one out: of the source, or the peer, that has the most; of its own where others have few.
     pub shaking: usize,
     /// A handshake is given up after so long.
     pub handshake: Duration,
@@ -155,8 +159,7 @@ pub struct End {
     changed: BTreeSet<Socket>,
     /// Handshakes, and paths that are closed after what is to go out, by when they are given up.
     shaking: BTreeSet<(Instant, PathId)>,
-    /// Handshakes that others have begun, by where they come from.
-    guests: Crowd<IpAddr, PathId>,
+    guests: Guests,
     counters: Counters,
 }
 
@@ -187,19 +190,19 @@ impl End {
             agenda: BTreeSet::new(),
             changed: BTreeSet::new(),
             shaking: BTreeSet::new(),
-            guests: Crowd::new(config.shaking),
+            guests: Guests::new(config.shaking),
             counters: Counters::default(),
         }
     }
 
-    /// Somebody has connected from this address. Where there are too many handshakes, another one gives way.
+    /// Somebody has connected from this address. Where there are too many handshakes one gives way; where somebody was refused who
+    /// came from there, it may be this one: then [`Action::Close`] follows.
     pub fn on_accepted(&mut self, now: Instant, from: IpAddr) -> PathId {
-        if let Some(other) = self.guests.in_the_way() {
+        let path = self.add_link(now, Phase::Shaking, None);
+        if let Some(other) = self.guests.insert(now, from, path) {
             self.counters.crowded += 1;
             self.drop_link(now, other);
         }
-        let path = self.add_link(now, Phase::Shaking, None);
-        self.guests.insert(neighbourhood(from), path);
         path
     }
 

@@ -1,6 +1,7 @@
 //! The machine of sessions between its sockets: paths to other ends, and programs. Both ends of a session are one of these.
 
 mod addresses;
+mod admit;
 mod batch;
 mod datagrams;
 mod early;
@@ -364,11 +365,13 @@ impl Carrier {
     /// When [`Carrier::on_timer`] has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let own = self.due.first().map(|&(at, _)| at);
-        [own, self.closed.deadline(), self.end.deadline(), self.udp.deadline()].into_iter().flatten().min()
+        let others = [self.closed.deadline(), self.end.deadline(), self.udp.deadline(), self.admits_at()];
+        others.into_iter().chain([own]).flatten().min()
     }
 
     /// Does what is due.
-    pub(super) fn on_timer(&mut self, now: Instant) {
+    pub(super) fn on_timer(&mut self, io: &mut EventLoop, now: Instant) {
+        self.admit(io);
         while let Some((_, path)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.lose(path, ErrorKind::TimedOut);
         }

@@ -41,7 +41,7 @@ pub(super) enum State {
 pub(super) struct Path {
     pub(super) wire: Wire,
     /// Of a socket of its own.
-    id: Option<SourceId>,
+    pub(super) id: Option<SourceId>,
     pub(super) remote: SocketAddr,
     /// Of the session for which this end has dialled it.
     pub(super) dialled_for: Option<Socket>,
@@ -223,7 +223,7 @@ impl Carrier {
 
     pub(super) fn read_path(&mut self, io: &mut EventLoop, path: PathId) -> ReadOutcome {
         // What went with the SYN may be answered by the time that the connection is looked at: nobody says so again.
-        if !self.is_there(path) {
+        if !self.is_there(path) || self.end.defers(path) {
             return ReadOutcome::Nothing;
         }
         let outcome = self.read_once(path);
@@ -234,7 +234,7 @@ impl Carrier {
         outcome
     }
 
-    fn read_once(&mut self, path: PathId) -> ReadOutcome {
+    pub(super) fn read_once(&mut self, path: PathId) -> ReadOutcome {
         let Some(found) = self.paths.get_mut(&path) else { return ReadOutcome::Nothing };
         match found.wire.read(&mut self.udp, &mut self.chunk) {
             Ok(0) => self.lose(path, ErrorKind::UnexpectedEof),
@@ -258,7 +258,7 @@ impl Carrier {
             && let Some(found) = self.paths.get_mut(&path)
         {
             found.is_blocked = false;
-            while self.read_once(path) == ReadOutcome::Some {}
+            while !self.end.defers(path) && self.read_once(path) == ReadOutcome::Some {}
             self.transmit(path);
         }
     }

@@ -180,7 +180,7 @@ impl Running for Local {
         self.deadline();
         while let Some(due) = self.timers.due(now) {
             match due {
-                Due::Carrier => self.carrier.on_timer(now),
+                Due::Carrier => self.carrier.on_timer(io, now),
                 Due::Straight => self.straight.on_timer(io, now),
                 Due::Waiting => self.on_waited(io, now),
                 Due::Asking => self.fronts.iter_mut().for_each(|fronts| fronts.on_timer(now)),

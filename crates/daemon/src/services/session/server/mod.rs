@@ -46,6 +46,9 @@ enum Due {
 /// Clients whose SYN carries data and whose handshake is not over, as RFC 7413 §5.1 wants them bounded: the kernel answers others as usual.
 const MOST_EARLY: u16 = 256;
 
+/// Connections that are taken before sessions have their turn again.
+const MOST_ACCEPTED: usize = 64;
+
 /// What a listener's name in the store begins with; whether it is of TCP or of Multipath TCP follows.
 const LISTENER: &str = "listener-";
 
@@ -176,7 +179,7 @@ impl Server {
     }
 
     fn accept(&mut self, io: &mut EventLoop) {
-        loop {
+        for _ in 0..MOST_ACCEPTED {
             match next_connection(&self.listener) {
                 Ok(None) => return,
                 Ok(Some((stream, from))) => {
@@ -191,6 +194,7 @@ impl Server {
                 }
             }
         }
+        self.timers.set(Due::Accept, Some(Clock::SYSTEM.now()));
     }
 
     fn hear(&mut self, io: &mut EventLoop) {
@@ -288,7 +292,7 @@ impl Running for Server {
         self.deadline();
         while let Some(due) = self.timers.due(now) {
             match due {
-                Due::Carrier => self.carrier.on_timer(now),
+                Due::Carrier => self.carrier.on_timer(io, now),
                 Due::Targets => self.give_up(now),
                 Due::Ports => self.end_idle_ports(now),
                 Due::Accept => self.accept(io),
