@@ -52,7 +52,7 @@ for thread in threads:
     thread.start()
 print("begins", flush=True)
 """
-"""This, and so many random octets after it, from each address in turn: 64 at once, none waits long, a minute at most."""
+"""This, and so many random octets after it, from each address in turn: 64 at once, none waits long, for a minute."""
 STRANGER = b"hfiosl\x01\x02" + (32).to_bytes(2)
 """Who does not know the end's key says this and a key of the moment, 32 random octets: it may be meant."""
 ASK = f"""

@@ -1,4 +1,4 @@
-//! Who waits, in groups: where there is no room for one more, a group gives one up.
+//! Who waits, in groups: where there is no room for one more, a group that has more than its share gives one up.
 //!
 //! A flood from one source pushes out its own. One from many sources pushes out its own too, once each of them is there: who comes
 //! from elsewhere keeps his place until it is his turn.
@@ -10,8 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Those that wait. Their names rise with time: the least one has waited longest.
 #[derive(Debug)]
 pub(super) struct Crowd<G, T> {
-    /// So many of a group are no flood: several may share an address.
-    few: usize,
+    most: usize,
     group_of: BTreeMap<T, G>,
     groups: BTreeMap<G, BTreeSet<T>>,
     /// Groups by their size; of equal ones the last has waited longest.
@@ -19,15 +18,20 @@ pub(super) struct Crowd<G, T> {
 }
 
 impl<G: Ord + Copy, T: Ord + Copy> Crowd<G, T> {
-    /// Nobody, where there is room for so many.
+    /// Nobody, where there is room for `most`, at least one.
     pub(super) fn new(most: usize) -> Self {
         let (group_of, groups) = (BTreeMap::new(), BTreeMap::new());
-        Self { few: most.div_ceil(64), group_of, groups, by_size: BTreeSet::new() }
+        Self { most: most.max(1), group_of, groups, by_size: BTreeSet::new() }
     }
 
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.group_of.len()
+    }
+
+    /// Whether there is no room for one more.
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= self.most
     }
 
     /// Of which group one is that waits.
@@ -38,10 +42,11 @@ impl<G: Ord + Copy, T: Ord + Copy> Crowd<G, T> {
     /// Who gives way before one more of this group comes; [`None`]: nobody is there.
     pub(super) fn in_the_way(&self, group: G) -> Option<T> {
         let &(size, Reverse(its_oldest), _) = self.by_size.last()?;
-        let is_flood = size > self.few;
+        // What each group may have where all have as much.
+        let share = (self.most / self.groups.len()).max(1);
         match self.groups.get(&group) {
-            Some(own) if own.len() == size || !is_flood => own.first().copied(),
-            _ if is_flood => Some(its_oldest),
+            Some(own) if own.len() >= share.min(size) => own.first().copied(),
+            _ if size > share => Some(its_oldest),
             _ => self.group_of.keys().next().copied(),
         }
     }
@@ -89,36 +94,47 @@ mod tests {
     fn the_group_with_the_most_gives_way_and_of_it_the_oldest() {
         let mut crowd = Crowd::new(4);
         assert_eq!(crowd.in_the_way('a'), None);
-        for (group, one) in [('a', 1), ('b', 2), ('b', 3), ('a', 4)] {
+        for (group, one) in [('a', 1), ('b', 2), ('b', 3), ('b', 4)] {
+            assert!(!crowd.is_full());
             crowd.insert(group, one);
         }
-        assert_eq!((crowd.len(), crowd.group_of(3)), (4, Some('b')));
-        assert_eq!(crowd.in_the_way('c'), Some(1), "of two that are equal the older one");
-        assert_eq!(crowd.in_the_way('b'), Some(2), "of two that are equal its own");
-        crowd.remove(1);
-        crowd.insert('c', 5);
-        assert_eq!((crowd.in_the_way('c'), crowd.in_the_way('d')), (Some(2), Some(2)));
+        assert!(crowd.is_full());
+        assert_eq!((crowd.len(), crowd.group_of(3), crowd.group_of(9)), (4, Some('b'), None));
+        assert_eq!(
+            (crowd.in_the_way('a'), crowd.in_the_way('b'), crowd.in_the_way('c')),
+            (Some(2), Some(2), Some(2))
+        );
+        crowd.remove(2);
+        crowd.insert('a', 5);
+        assert_eq!(crowd.in_the_way('a'), Some(1), "each has its share: its own");
+        assert_eq!(crowd.in_the_way('b'), Some(3), "its own");
+        assert_eq!(crowd.in_the_way('c'), Some(1), "who is new, the oldest");
         crowd.remove(9);
         crowd.remove(3);
-        assert_eq!(crowd.in_the_way('d'), Some(2), "each has one: the oldest");
+        crowd.remove(1);
+        assert_eq!((crowd.len(), crowd.is_full()), (2, false));
+    }
+
+    /// 254 groups of one, and one of two.
+    #[test]
+    fn where_there_are_many_groups_who_has_more_than_others_gives_way() {
+        let mut crowd = Crowd::new(256);
+        for one in 0..256 {
+            crowd.insert(one.max(1), one);
+        }
+        assert_eq!((crowd.in_the_way(1_000), crowd.in_the_way(1)), (Some(0), Some(0)), "more than its share");
+        assert_eq!(crowd.in_the_way(77), Some(77), "its own");
+        crowd.remove(0);
+        assert_eq!(
+            (crowd.in_the_way(1_000), crowd.in_the_way(77)),
+            (Some(1), Some(77)),
+            "the oldest, its own"
+        );
     }
 
     #[test]
-    fn a_group_of_few_pushes_out_its_own_and_no_other() {
-        let mut crowd = Crowd::new(256);
-        crowd.insert(0, 0);
-        for one in 1..256 {
-            crowd.insert(if one < 5 { 1 } else { one }, one);
-        }
-        assert_eq!(crowd.in_the_way(1_000), Some(0), "the oldest");
-        assert_eq!((crowd.in_the_way(1), crowd.in_the_way(77)), (Some(1), Some(77)));
-        crowd.remove(0);
-        crowd.insert(1, 256);
-        assert_eq!(
-            (crowd.in_the_way(1_000), crowd.in_the_way(77)),
-            (Some(1), Some(1)),
-            "five are more than few"
-        );
+    fn there_is_room_for_one_at_least() {
+        assert!(!Crowd::<char, u32>::new(0).is_full());
     }
 
     #[test]
@@ -131,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever comes: it takes the place of one of a group that is at least as large as its own, or of few.
+        /// Whoever comes: it takes the place of one of a group that is at least as large as its own.
         #[test]
         fn nobody_is_pushed_out_by_a_larger_group(steps in prop::collection::vec((0u8..4, any::<bool>()), 0..200)) {
             let mut crowd = Crowd::new(8);
@@ -140,7 +156,7 @@ mod tests {
                     crowd.remove(one - 3);
                     continue;
                 }
-                if crowd.len() == 8 {
+                if crowd.is_full() {
                     let other = crowd.in_the_way(group).unwrap();
                     let (from, own) = (crowd.group_of[&other], crowd.groups.get(&group).map_or(0, BTreeSet::len));
                     prop_assert!(crowd.groups[&from].len() >= own);

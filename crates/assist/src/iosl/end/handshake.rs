@@ -228,8 +228,8 @@ impl End {
         let session = Session::new(now, false, self.config_of(target));
         let socket = self.insert_served(session, remote, target).map_err(|_| Reason::Busy)?;
         // One that is meant is used after a round trip: of the peer that has the most the oldest gives way.
-        let is_full = self.half_open.len() >= self.config.shaking.max(1);
-        if let Some(oldest) = self.half_open.in_the_way(remote).filter(|_| is_full) {
+        let oldest = self.half_open.in_the_way(remote).filter(|_| self.half_open.is_full());
+        if let Some(oldest) = oldest {
             self.remove(now, oldest);
         }
         self.half_open.insert(remote, socket);

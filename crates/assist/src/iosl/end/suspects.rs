@@ -27,12 +27,12 @@ impl<G> Default for Suspects<G> {
 impl<G: Ord + Copy> Suspects<G> {
     /// Somebody was refused.
     pub(super) fn add(&mut self, now: Instant, group: G) {
-        self.forget(now);
         let until = now + PENALTY;
         // Once an instant: a flood that is refused all at once is one entry.
         if self.until.insert(group, until) != Some(until) {
             self.order.push_back((until, group));
         }
+        self.forget(now);
     }
 
     /// Whether somebody was refused there a while ago.
@@ -42,7 +42,7 @@ impl<G: Ord + Copy> Suspects<G> {
 
     fn forget(&mut self, now: Instant) {
         while let Some(&(until, group)) = self.order.front()
-            && (until <= now || self.order.len() >= MOST)
+            && (until <= now || self.order.len() > MOST)
         {
             self.order.pop_front();
             if self.until.get(&group) == Some(&until) {
