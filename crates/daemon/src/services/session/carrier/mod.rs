@@ -7,6 +7,7 @@ mod datagrams;
 mod early;
 mod inside;
 mod kept;
+mod out_of_files;
 mod owners;
 mod paths;
 mod plug;
@@ -38,6 +39,7 @@ use super::keeping::Outlives;
 use addresses::Addresses;
 use early::Early;
 use inside::Inside;
+use out_of_files::OutOfFiles;
 use owners::Closed;
 pub(in crate::services::session) use owners::{LOOK_EVERY, Owners};
 use paths::Path;
@@ -98,6 +100,7 @@ pub(super) struct Carrier {
     due: BTreeSet<(Instant, PathId)>,
     news: VecDeque<News>,
     early: Early,
+    out_of_files: OutOfFiles,
     /// What new paths are.
     below: Below,
     udp: Inside,
@@ -135,6 +138,7 @@ impl Carrier {
             due: BTreeSet::new(),
             news: VecDeque::new(),
             early: Early::default(),
+            out_of_files: OutOfFiles::default(),
             below,
             udp: Inside::new(seed),
             by_stream: BTreeMap::new(),

@@ -96,6 +96,7 @@ impl Carrier {
         };
         let (wire, is_early) = self.connect(io, peer);
         let dialled = wire.and_then(|wire| self.add_path(io, path, wire, peer, Some(session)));
+        self.out_of_files.note(dialled.as_ref().err());
         if dialled.is_ok() && is_early {
             return self.begin_early(path);
         }

@@ -23,9 +23,9 @@ impl Carrier {
             () if session.is_done() => "done",
             () if session.failed().is_some() => "failed",
             () if self.is_suspended => "suspended",
+            () if !session.is_opened() => "opening",
             () if session.epochs().next().is_none() => "away",
-            () if session.is_opened() => "open",
-            () => "opening",
+            () => "open",
         };
         Some(json!({
             "target": target.to_string(),
