@@ -186,7 +186,7 @@ impl Endpoint {
         let tx = &mut self.tx;
         let departure =
             Departure { srtt: tx.rtt.srtt(), end, size: Bytes(end - piece.start), idle: tx.una == tx.max };
-        tx.cc.on_sent(now, &tx.window, &departure);
+        tx.cc.on_sent(now, &mut tx.window, &departure);
     }
 
     fn note_progress(&mut self, now: Instant, piece: Piece, end: u64) {
