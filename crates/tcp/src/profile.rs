@@ -53,7 +53,11 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile { name: "linux", summary: "our imitation of Linux 6.18 with CUBIC", make: linux },
     Profile { name: "linux-reno", summary: "our imitation of Linux 6.18 with Reno", make: linux_reno },
-    Profile { name: "linux-bbr", summary: "our imitation of Linux 6.18 with BBR (version 1)", make: linux_bbr },
+    Profile {
+        name: "linux-bbr",
+        summary: "our imitation of Linux 6.18 with BBR (version 1)",
+        make: linux_bbr,
+    },
     Profile {
         name: "rto-max",
         summary: "linux with the timeout capped at 1 s, as tcp_rto_max_ms does",

@@ -223,7 +223,9 @@ impl Control {
                 pacer.sent(now, rate, departure.size);
             }
             Some(Pacers::Bursts(pacer)) => {
-                pacer.sent(now, rate, departure.size, self.algorithm.burst(window));
+                // `tcp_xmit_retransmit_queue`: what is lost one by one are buffers of one segment.
+                let most = if departure.again { 1 } else { self.algorithm.burst(window) };
+                pacer.sent(now, rate, departure.size, most);
             }
             None => {}
         }
@@ -261,6 +263,8 @@ pub(crate) struct Departure {
     pub(crate) size: Bytes,
     /// Nothing is in flight.
     pub(crate) idle: bool,
+    /// It has left before.
+    pub(crate) again: bool,
 }
 
 /// A connection's window together with the congestion control that owns it: for those who ask for another window.
@@ -354,7 +358,8 @@ mod tests {
         let mut limited = |app_limited: bool| {
             let mut control = with(CongestionControl::Vegas);
             let mut leave = |ms, end, idle| {
-                let departure = Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle };
+                let departure =
+                    Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle, again: false };
                 control.on_sent(MS(ms), &mut window, &departure);
                 if app_limited {
                     control.on_app_limited(1000);

@@ -198,8 +198,8 @@ registry! {
     LinuxCubic, linux_cubic::LinuxCubic, "linux-cubic", Some("cubic"), "the kernel's CUBIC, in its integer arithmetic";
     Linux26Cubic, linux_26_cubic::Linux26Cubic, "linux-2.6-cubic", None, "that of Linux 2.6.22, which ns-2 runs: it counts acknowledgements";
     Veno, veno::Veno, "veno", None, "TCP Veno: a fifth less on losses while little is queued";
-    Westwood, westwood::Westwood, "westwood", None, "TCP Westwood+: at a loss back to the measured bandwidth times the shortest round trip";
     Lia, lia::Lia, "lia", None, "RFC 6356: that of Multipath TCP, whose paths together take no more than one TCP";
     Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
+    Westwood, westwood::Westwood, "westwood", None, "TCP Westwood+: at a loss back to the measured bandwidth times the shortest round trip";
     LinuxBbr, linux_bbr::LinuxBbr, "linux-bbr", Some("bbr"), "the kernel's BBR (version 1): paced at the measured bandwidth, whatever is lost";
 }

@@ -184,8 +184,9 @@ impl Endpoint {
     #[cold]
     fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
         let tx = &mut self.tx;
-        let departure =
-            Departure { srtt: tx.rtt.srtt(), end, size: Bytes(end - piece.start), idle: tx.una == tx.max };
+        let (idle, again) = (tx.una == tx.max, piece.start < tx.max);
+        let size = Bytes(end - piece.start);
+        let departure = Departure { srtt: tx.rtt.srtt(), end, size, idle, again };
         tx.cc.on_sent(now, &mut tx.window, &departure);
     }
 
