@@ -4,7 +4,7 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 
-/// `tcp_update_skb_after_send`: "Original sch_fq does not pace first 10 MSS".
+/// `tcp_update_skb_after_send`: "Original `sch_fq` does not pace first 10 MSS".
 const UNPACED: u32 = 10;
 
 /// Lets bursts leave at a rate, which may change from segment to segment.
@@ -48,7 +48,7 @@ impl BurstPacer {
         }
         self.left -= 1;
         self.sent = (self.sent + 1).min(UNPACED);
-        self.took = self.took + rate.serialisation(size).map_or(Duration::ZERO, |(took, _)| took);
+        self.took += rate.serialisation(size).map_or(Duration::ZERO, |(took, _)| took);
         // "take into account OS jitter": what is late is made up for by half of a burst's time at most.
         let wait = if self.sent < UNPACED {
             Duration::ZERO

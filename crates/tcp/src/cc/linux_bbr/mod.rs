@@ -156,7 +156,7 @@ impl Model {
         }
     }
 
-    /// `bbr_init_pacing_rate_from_rtt`: "high_gain * init_cwnd / RTT"; "use nominal default RTT" is a millisecond.
+    /// `bbr_init_pacing_rate_from_rtt`: "`high_gain` * `init_cwnd` / RTT"; "use nominal default RTT" is a millisecond.
     fn first_rate(&self, window: &Window) -> u64 {
         let rtt = u64::from(self.first_rtt.unwrap_or(1000));
         let bw = window.cwnd / window.smss * UNIT / rtt;

@@ -144,10 +144,10 @@ mod tests {
         let mut model = Model { round_start: true, ..Model::default() };
         let s = sample(MS(0), 1);
         let mut rounds = |bws: &[u64]| {
-            bws.iter().for_each(|&bw| {
+            for &bw in bws {
                 model.rates.add(10, 0, bw);
                 model.check_full_bw(&s);
-            });
+            }
             (model.is_full, model.full_bw, model.full_bw_rounds)
         };
         assert_eq!(rounds(&[1000, 1250, 1500, 1561]), (false, 1250, 2), "a quarter more is enough");
