@@ -36,5 +36,7 @@ pub fn profile_called(name: &str, span: &Span) -> Checked<&'static Profile> {
         return Ok(profile);
     }
     let problem = Problem::at(span.clone(), format!("there is no profile called `{}`", name.escape_debug()));
-    Err(problem.expected("expected a profile's name").nearest(name, PROFILES.iter().map(|profile| profile.name)))
+    Err(problem
+        .expected("expected a profile's name")
+        .nearest(name, PROFILES.iter().map(|profile| profile.name)))
 }

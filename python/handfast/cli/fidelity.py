@@ -53,12 +53,14 @@ def fidelity(
     handfast compare out/fidelity-7/case-03/scenario.toml --backend sim,lab
 
     Each case goes to a folder of DIR (--out, else out/fidelity-SEED, and with
-    --scheme out/fidelity-SEED-SCHEME), with its scenario; with --json alone nothing is written. A lab run that was late is
-    repeated once. Exit code 1: fewer than 80 % of the cases are within bounds
+    --scheme out/fidelity-SEED-SCHEME), with its scenario; with --json alone
+    nothing is written. A lab run that was late is repeated once. Exit code 1:
+    fewer than 80 % of the cases are within bounds
     (docs/explanation/fidelity.md).
     """
     chosen = [bench.draw(seed, number, scheme) for number in ([case] if case is not None else range(1, cases + 1))]
-    wanted = out if out is not None or json else Path("out") / "-".join(["fidelity", str(seed), *([scheme] if scheme else [])])
+    name = f"fidelity-{seed}" if scheme is None else f"fidelity-{seed}-{scheme}"
+    wanted = out if out is not None or json else Path("out") / name
     with console.progress("lab") as progress:
         made = bench.study(chosen, out=wanted, progress=progress)
     # One case done again says nothing about all of them.
