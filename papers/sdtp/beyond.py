@@ -71,8 +71,8 @@ def beyond(runs: Runs) -> Finding:
             f"{middle(runs, DELIVERY, 'linux', case='senders-link'):.4g}; where nothing waits (persistence 1 ms) "
             f"{middle(runs, DELIVERY, 'impatient', case='senders-link'):.4g}"
         ),
-        remark="Copies, forward error correction and ARQ between the edges are compared in sdtp/rivals; the simulator "
-        "has no split connections and no BBR",
+        remark="Copies, forward error correction and ARQ between the edges are compared in sdtp/rivals, BBR "
+        "between real kernels in sdtp/bbr.toml",
     )
 
 

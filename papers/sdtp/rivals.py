@@ -73,7 +73,7 @@ def rivals(runs: Runs) -> Finding:
             f"asks. All links carry {at('fec-brief', kilobytes, 'two-percent')}, "
             f"{at('duplicate', kilobytes, 'two-percent')} and {at('sdtp', kilobytes, 'two-percent')} kB for it"
         ),
-        remark="The simulator has no BBR. Delays count from the first transmission: what waits in the sender for its "
+        remark="BBR is no rival here. Delays count from the first transmission: what waits in the sender for its "
         "window is in none of them, and what waits in a proxy is. From the write, packets on short links at 2 % take "
         f"{at('linux', WRITTEN, 'two-percent', 'short')} ms in the mean with nothing in the path, "
         f"{at('proxy', WRITTEN, 'two-percent', 'short')} with the proxies and "

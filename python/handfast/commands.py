@@ -159,15 +159,20 @@ def peers(
 
 
 def fidelity(
-    seed: int, cases: int = 30, *, out: str | Path | None = None, progress: Progress | None = None
+    seed: int,
+    cases: int = 30,
+    *,
+    scheme: str | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> Fidelity:
     """Draw cases and run them in the simulator and on this machine's kernel (`handfast fidelity`); needs root.
 
-    Each case is kept in a folder of `out`; None keeps nothing.
+    Each case is kept in a folder of `out`; None keeps nothing. `scheme`: all of them by that one, not by what is drawn.
     """
     from handfast.studies import fidelity as bench
 
-    drawn = [bench.draw(seed, number) for number in range(1, cases + 1)]
+    drawn = [bench.draw(seed, number, scheme) for number in range(1, cases + 1)]
     place = Path(out) if out is not None else None
     made = bench.study(drawn, out=place, progress=progress)
     if place is not None:

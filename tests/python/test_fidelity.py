@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -41,6 +41,17 @@ def test_a_case_is_a_function_of_seed_and_number() -> None:
         duration_ms=11_683,
     )
     assert len({fidelity.scenario(case) for case in CASES}) == len(CASES)
+
+
+def test_a_scheme_that_is_asked_for_changes_nothing_else() -> None:
+    drawn, asked = fidelity.draw(7, 2), fidelity.draw(7, 2, "linux-bbr")
+    assert asked == replace(drawn, scheme="linux-bbr")
+    text = fidelity.scenario(asked)
+    assert "#   handfast fidelity --seed 7 --case 2 --scheme linux-bbr\n" in text
+    assert 'sender = {profile = "linux-bbr"' in text
+    assert fidelity.scenario(fidelity.draw(7, 2, drawn.scheme)) == fidelity.scenario(drawn)
+    with pytest.raises(hf.InputError, match="there is no scheme 'sack' that is a kernel's"):
+        fidelity.draw(7, 2, "sack")
 
 
 def test_cases_cover_their_ranges_and_no_more() -> None:
@@ -188,6 +199,17 @@ def test_a_kernel_like_the_simulator_passes(handfast: Command, tmp_path: Path, m
         assert [run.backend for run in hf.read_document(folder / "result.json").runs] == ["sim", "lab"]
     alone = handfast("fidelity", "--seed", "7", "--case", "2", "--json")
     assert json.loads(alone.stdout)["cases"] == [document["cases"][1]]
+
+
+def test_all_cases_by_one_scheme(handfast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, lambda _: None)
+    made = handfast("fidelity", "--seed", "7", "--cases", "2", "--scheme", "linux-bbr")
+    assert made.exit_code == 0
+    document = json.loads((tmp_path / "out" / "fidelity-7-linux-bbr" / "fidelity.json").read_text())
+    assert [case["scheme"] for case in document["cases"]] == ["linux-bbr"] * 2
+    refused = handfast("fidelity", "--seed", "7", "--scheme", "sack")
+    assert refused.exit_code == 2
+    assert "there are: linux, linux-reno, linux-bbr" in refused.stderr
 
 
 def test_a_kernel_unlike_the_simulator_fails(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,12 +169,6 @@ def test_a_congestion_control_that_this_kernel_lacks_is_said_before_anything_run
     assert "scheme `linux-bbr`: this kernel has no congestion control `bbr` (modprobe tcp_bbr)" in result.stderr
 
 
-def test_the_simulator_says_that_the_lab_runs_a_kernel_s_bbr(handfast: Command) -> None:
-    result = handfast("compare", OUTAGE, "--schemes", "linux-bbr")
-    assert result.exit_code == 2
-    assert "`--backend lab` runs it" in result.stderr
-
-
 @real
 def test_our_endpoint_sends_on_the_wire_to_a_kernel() -> None:
     text = flow('app = {transfer = "500kB"}').text + '\n[schemes.ours]\nsender = "newreno"'

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use handfast_document::{Checked, Problem, Span};
-use handfast_tcp::{KERNEL_PROFILES, PROFILES, Profile, profile};
+use handfast_tcp::{PROFILES, Profile, profile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,14 +22,9 @@ impl JsonSchema for ProfileName {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let profiles: Vec<Value> =
-            all().map(|p| json!({"const": p.name, "description": p.summary})).collect();
+            PROFILES.iter().map(|p| json!({"const": p.name, "description": p.summary})).collect();
         json_schema!({"oneOf": profiles})
     }
-}
-
-/// Every profile, those last that only a kernel can be.
-pub fn all() -> impl Iterator<Item = &'static Profile> + Clone {
-    PROFILES.iter().chain(KERNEL_PROFILES.iter().map(|kernel| &kernel.profile))
 }
 
 /// The profile called `name`.
@@ -41,5 +36,7 @@ pub fn profile_called(name: &str, span: &Span) -> Checked<&'static Profile> {
         return Ok(profile);
     }
     let problem = Problem::at(span.clone(), format!("there is no profile called `{}`", name.escape_debug()));
-    Err(problem.expected("expected a profile's name").nearest(name, all().map(|profile| profile.name)))
+    Err(problem
+        .expected("expected a profile's name")
+        .nearest(name, PROFILES.iter().map(|profile| profile.name)))
 }

@@ -5,14 +5,10 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration};
 use handfast_scenario::Scheme;
-use handfast_tcp::{Config, Frto, InitialWindow, KERNEL_PROFILES, Nagle, kernel_profile, profile};
+use handfast_tcp::{Config, Frto, InitialWindow, Nagle, profile};
 
-/// Profiles that are imitated elsewhere and the kernel itself in the lab, beside those that only a kernel can be.
-const IMITATED: [&str; 3] = ["linux", "linux-reno", "rto-max"];
-
-fn kernels() -> impl Iterator<Item = &'static str> {
-    IMITATED.into_iter().chain(KERNEL_PROFILES.iter().map(|kernel| kernel.profile.name))
-}
+/// Profiles that are imitated elsewhere and the kernel itself in the lab.
+const KERNELS: [&str; 4] = ["linux", "linux-reno", "linux-bbr", "rto-max"];
 
 /// What a kernel makes of Ethernet's 1500 bytes; another size is set socket by socket.
 pub(crate) const USUAL_MSS: u16 = 1460;
@@ -53,9 +49,9 @@ pub(crate) struct Ends {
 /// Where a kernel is to do what it cannot be told, or the receiver is none: one sentence.
 pub(crate) fn ends(scheme: &Scheme) -> Result<Ends, String> {
     let explain = |role| move |why| format!("scheme `{}`: {role}: {why}", scheme.name);
-    let is_kernel = |profile| kernels().any(|name| name == profile);
+    let is_kernel = |profile| KERNELS.contains(&profile);
     if !is_kernel(scheme.receiver_profile) {
-        let names = kernels().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let names = KERNELS.map(|name| format!("`{name}`")).join(", ");
         let why = format!("receivers in the lab are kernels ({names}), not `{}`", scheme.receiver_profile);
         return Err(explain("receiver")(why));
     }
@@ -70,10 +66,7 @@ fn end(config: &Arc<Config>, name: &str) -> Result<Settings, String> {
     if let Some(key) = beyond_the_kernel(config, &base) {
         return Err(format!("no setting of the kernel stands for `{key}`"));
     }
-    // What only the kernel has, unless the scheme says otherwise.
-    let only = kernel_profile(name).filter(|_| config.congestion_control == base.congestion_control);
-    let own = only.map(|kernel| kernel.congestion_control);
-    let Some(congestion_control) = own.or(config.congestion_control.kernel()) else {
+    let Some(congestion_control) = config.congestion_control.kernel() else {
         let word = config.congestion_control.word();
         return Err(format!(
             "not every kernel has the congestion control `{word}`, so the lab does not run it"
@@ -212,13 +205,16 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_kernel_has_is_its_own_unless_the_scheme_says_otherwise() {
+    fn the_congestion_control_is_the_profile_s_unless_the_scheme_says_otherwise() {
         let mut scheme = testing::scheme("linux-bbr");
         let told = |scheme: &Scheme| ends(scheme).unwrap().sender.unwrap();
         let [linux, _] = with(|_| ()).unwrap();
         assert_eq!(told(&scheme), Settings { congestion_control: "bbr", ..linux.clone() });
         Arc::make_mut(&mut scheme.sender).congestion_control = CongestionControl::Reno;
         assert_eq!(told(&scheme), Settings { congestion_control: "reno", ..linux });
+        Arc::make_mut(&mut scheme.sender).congestion_control = CongestionControl::Westwood;
+        let error = ends(&scheme).unwrap_err();
+        assert!(error.contains("not every kernel has the congestion control `westwood`"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use handfast_core::Duration;
 use handfast_lab::capacity::{self, Site};
 use handfast_lab::relay::{self, Relay};
 use handfast_lab::{Clock, Identity, Netns, PacketSocket, Stack, WireHost};
-use handfast_tcp::{kernel_profile, profile};
+use handfast_tcp::profile;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -101,8 +101,7 @@ fn open(
 }
 
 fn config_of(name: &str) -> PyResult<Arc<handfast_tcp::Config>> {
-    let found =
-        profile(name).filter(|_| kernel_profile(name).is_none()).map(|profile| Arc::new(profile.config()));
+    let found = profile(name).map(|profile| Arc::new(profile.config()));
     found.ok_or_else(|| PyValueError::new_err(format!("there is no profile called `{name}`")))
 }
 

@@ -62,7 +62,7 @@ mod _handfast {
     /// Every TCP profile: its name and one line about it.
     #[pyfunction]
     fn profiles() -> Vec<(&'static str, &'static str)> {
-        handfast_scenario::profiles().map(|profile| (profile.name, profile.summary)).collect()
+        handfast_tcp::PROFILES.iter().map(|profile| (profile.name, profile.summary)).collect()
     }
 
     /// Every kind of agent built in: its name and one line about it.

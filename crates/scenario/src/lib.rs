@@ -13,7 +13,6 @@ mod resolve;
 mod schema;
 mod toml_error;
 
-pub use handfast_assist::profile::all as profiles;
 pub use handfast_assist::spec::Place as RunsIn;
 pub use handfast_document::DocumentError as ScenarioError;
 pub use model::*;

@@ -32,7 +32,7 @@ pub use config::{
 pub use endpoint::{Endpoint, Report, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
-pub use profile::{KERNEL_PROFILES, KernelProfile, PROFILES, Profile, kernel_profile, profile};
+pub use profile::{PROFILES, Profile, profile};
 pub use receive::receive_buffer::{Arrival, ReceiveBuffer};
 pub use send::send_buffer::SendBuffer;
 pub use transfer::{Received, Transmit};

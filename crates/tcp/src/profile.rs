@@ -21,7 +21,7 @@ impl Profile {
     }
 }
 
-/// Every profile that an endpoint here can be, in the order in which tables show them.
+/// Every profile, in the order in which tables show them.
 pub const PROFILES: &[Profile] = &[
     Profile { name: "tahoe", summary: "fast retransmit, then slow start", make: || plain(Recovery::Tahoe) },
     Profile {
@@ -46,8 +46,18 @@ pub const PROFILES: &[Profile] = &[
         summary: "Veno's guess at which losses are the radio's, over SACK",
         make: || Config { congestion_control: CongestionControl::Veno, ..Config::default() },
     },
+    Profile {
+        name: "westwood",
+        summary: "Westwood+'s measured bandwidth instead of half the window, over SACK",
+        make: || Config { congestion_control: CongestionControl::Westwood, ..Config::default() },
+    },
     Profile { name: "linux", summary: "our imitation of Linux 6.18 with CUBIC", make: linux },
     Profile { name: "linux-reno", summary: "our imitation of Linux 6.18 with Reno", make: linux_reno },
+    Profile {
+        name: "linux-bbr",
+        summary: "our imitation of Linux 6.18 with BBR (version 1)",
+        make: linux_bbr,
+    },
     Profile {
         name: "rto-max",
         summary: "linux with the timeout capped at 1 s, as tcp_rto_max_ms does",
@@ -55,29 +65,9 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
-/// Profiles that only a real kernel can be: profile `linux`, with a congestion control of which there is no algorithm here.
-pub const KERNEL_PROFILES: &[KernelProfile] = &[KernelProfile {
-    profile: Profile { name: "linux-bbr", summary: "Linux with its own BBR, in the lab only", make: linux },
-    congestion_control: "bbr",
-}];
-
-/// One of them.
-pub struct KernelProfile {
-    /// Its name, and what is the same as in an endpoint here.
-    pub profile: Profile,
-    /// The kernel's name of its congestion control.
-    pub congestion_control: &'static str,
-}
-
-/// The profile called `name`, also one that only a kernel can be.
+/// The profile called `name`.
 pub fn profile(name: &str) -> Option<&'static Profile> {
-    let of_kernels = KERNEL_PROFILES.iter().map(|kernel| &kernel.profile);
-    PROFILES.iter().chain(of_kernels).find(|p| p.name == name)
-}
-
-/// The profile called `name`, if only a kernel can be that.
-pub fn kernel_profile(name: &str) -> Option<&'static KernelProfile> {
-    KERNEL_PROFILES.iter().find(|kernel| kernel.profile.name == name)
+    PROFILES.iter().find(|p| p.name == name)
 }
 
 fn plain(recovery: Recovery) -> Config {
@@ -121,4 +111,8 @@ fn linux() -> Config {
 
 fn linux_reno() -> Config {
     Config { congestion_control: CongestionControl::LinuxReno, hystart: false, ..linux() }
+}
+
+fn linux_bbr() -> Config {
+    Config { congestion_control: CongestionControl::LinuxBbr, hystart: false, ..linux() }
 }

@@ -34,6 +34,10 @@ def fidelity(
     case: Annotated[
         int | None, typer.Option("--case", metavar="K", help="Only this one, from 1.", min=1, max=MAX_CASES)
     ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option("--scheme", metavar="S", help=f"One of {', '.join(bench.SCHEMES)} for all, not what is drawn."),
+    ] = None,
     out: options.OutOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -45,15 +49,18 @@ def fidelity(
     \b
     handfast fidelity --seed 7 --cases 30       some ten minutes; root
     handfast fidelity --seed 7 --case 3         one of them again
+    handfast fidelity --seed 7 --scheme linux-bbr    all of them by BBR
     handfast compare out/fidelity-7/case-03/scenario.toml --backend sim,lab
 
-    Each case goes to a folder of DIR (--out, else out/fidelity-SEED), with its
-    scenario; with --json alone nothing is written. A lab run that was late is
-    repeated once. Exit code 1: fewer than 80 % of the cases are within bounds
+    Each case goes to a folder of DIR (--out, else out/fidelity-SEED, and with
+    --scheme out/fidelity-SEED-SCHEME), with its scenario; with --json alone
+    nothing is written. A lab run that was late is repeated once. Exit code 1:
+    fewer than 80 % of the cases are within bounds
     (docs/explanation/fidelity.md).
     """
-    chosen = [bench.draw(seed, number) for number in ([case] if case is not None else range(1, cases + 1))]
-    wanted = out if out is not None or json else Path("out") / f"fidelity-{seed}"
+    chosen = [bench.draw(seed, number, scheme) for number in ([case] if case is not None else range(1, cases + 1))]
+    name = f"fidelity-{seed}" if scheme is None else f"fidelity-{seed}-{scheme}"
+    wanted = out if out is not None or json else Path("out") / name
     with console.progress("lab") as progress:
         made = bench.study(chosen, out=wanted, progress=progress)
     # One case done again says nothing about all of them.

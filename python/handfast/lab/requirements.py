@@ -40,7 +40,7 @@ def needs() -> Iterator[Need]:
     for name in ("reno", "cubic"):
         yield Need(f"lab: {name}", name in controls, _yes(name in controls), f"modprobe tcp_{name}")
     bbr = "bbr" in controls
-    yield Need("lab: bbr", bbr, _yes(bbr), "only for scheme linux-bbr: modprobe tcp_bbr")
+    yield Need("lab: bbr", bbr, _yes(bbr), "only for scheme linux-bbr in the lab: modprobe tcp_bbr")
     capped = Path("/proc/sys/net/ipv4/tcp_rto_max_ms").exists()
     yield Need("lab: tcp_rto_max_ms", capped, _yes(capped), "only for scheme rto-max: Linux 6.15 or later")
 

@@ -2,7 +2,7 @@
 
 use handfast_core::Bytes;
 use handfast_document::{Checked, Located, Problem, Size, integer, table};
-use handfast_tcp::{Profile, kernel_profile};
+use handfast_tcp::Profile;
 
 use super::{Bounds, Config, Proxy};
 use crate::Agent;
@@ -53,10 +53,6 @@ impl Spec for ProxySpec {
 
     fn read(table: &ProxyTable, _kind: &Located<String>) -> Checked<Self> {
         let profile = |given: &Option<Located<ProfileName>>| match given {
-            Some(given) if kernel_profile(&given.value.0).is_some() => {
-                let title = format!("`{}` is a kernel's: the proxy has no such TCP", given.value.0);
-                Err(Problem::at(given.span.clone(), title))
-            }
             Some(given) => Ok(profile_called(&given.value.0, &given.span)?.name),
             None => Ok(PROFILE),
         };

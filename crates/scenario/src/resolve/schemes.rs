@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use handfast_assist::profile::profile_called;
 use handfast_core::Duration;
-use handfast_tcp::{Config, Estimation, Profile, QuickStartRequest, Recovery, Undo, profile};
+use handfast_tcp::{Config, Estimation, PROFILES, Profile, QuickStartRequest, Recovery, Undo, profile};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -32,7 +32,7 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
             agents: agents::resolve(&table.agents, nodes)?,
         })
     });
-    let profiles = handfast_assist::profile::all().map(|profile| {
+    let profiles = PROFILES.iter().map(|profile| {
         Ok(Scheme {
             name: profile.name.to_owned(),
             sender: Arc::new(checked(common(profile.name, &file.tcp), &file.tcp.span)?),

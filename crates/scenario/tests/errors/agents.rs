@@ -30,11 +30,6 @@ const OUTAGE: &[Case] = &[
         "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", client_side = \"linus\"}]",
     ),
     (
-        "a proxy with a profile that only a kernel can be",
-        "sender = \"sack\"",
-        "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", server_side = \"linux-bbr\"}]",
-    ),
-    (
         "a proxy with a buffer that no window reaches",
         "sender = \"sack\"",
         "sender = \"sack\"\nagents = [{kind = \"proxy\", at = \"role:base-station\", buffer = \"2GB\"}]",

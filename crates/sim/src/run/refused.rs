@@ -2,13 +2,11 @@
 
 use handfast_plan::timeline::Timeline;
 use handfast_scenario::{AgentKind, NodeId, Protocol, Scenario, Scheme};
-use handfast_tcp::kernel_profile;
 
 use crate::RunError;
 
 /// Refuses what a scenario and a scheme ask for and the simulator does not have.
 pub(crate) fn check(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
-    no_kernels(scenario, scheme)?;
     helpers_of_tcp(scenario, scheme).map_or(Ok(()), |why| Err(RunError::Scenario(why)))
 }
 
@@ -28,20 +26,6 @@ pub(crate) fn check_roams(scenario: &Scenario, timeline: &Timeline) -> Result<()
         "flow `{}`: its station `{station}` gets another address, and an association knows those of its start (no RFC 5061); give the station a radio in each network, `ap = [\"…\", \"…\"]`",
         flow.name
     )))
-}
-
-/// Refuses profiles that only a kernel can be: those of the scheme, and of flows that have their own.
-fn no_kernels(scenario: &Scenario, scheme: &Scheme) -> Result<(), RunError> {
-    let own = scenario.flows.iter().filter_map(|flow| scenario.scheme(flow.tcp.as_deref()?).ok());
-    let ends = |scheme: &Scheme| [scheme.sender_profile, scheme.receiver_profile];
-    let all = std::iter::once(scheme).chain(own).flat_map(ends);
-    match all.into_iter().find(|name| kernel_profile(name).is_some()) {
-        Some(name) => Err(RunError::Scenario(format!(
-            "scheme `{}`: `{name}` is a real kernel's TCP, which the simulator does not imitate; `--backend lab` runs it",
-            scheme.name
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Why an agent of the scheme cannot help: all but the socket layer speak TCP, and know one address of a station.

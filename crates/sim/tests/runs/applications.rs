@@ -123,23 +123,6 @@ fn a_flow_without_a_path_is_an_error() {
 }
 
 #[test]
-fn what_only_a_kernel_can_be_is_an_error_that_says_who_runs_it() {
-    let scheme = "[schemes.fetched]\nsender = \"sack\"\nreceiver = \"linux-bbr\"";
-    let flow = "[[flows]]\nfrom = \"a\"\nto = \"b\"\n";
-    for (text, name) in [
-        (flow.to_owned(), "linux-bbr"),
-        (format!("{flow}{scheme}"), "fetched"),
-        (format!("{flow}tcp = \"linux-bbr\"\n"), "sack"),
-    ] {
-        let scenario = with(PAIR, &text);
-        let scheme = scenario.scheme(name).unwrap();
-        let error = run(&scenario, scheme, &Options::default(), &Control::new(), &mut NoSeries).unwrap_err();
-        let expected = "`linux-bbr` is a real kernel's TCP, which the simulator does not imitate; `--backend lab` runs it";
-        assert_eq!(error.to_string(), format!("scheme `{name}`: {expected}"));
-    }
-}
-
-#[test]
 fn a_run_can_be_cancelled_and_watched() {
     let mut scenario = with(PAIR, "[[flows]]\nfrom = \"a\"\nto = \"b\"");
     scenario.duration = Duration::from_secs(1_000_000);

@@ -2,6 +2,7 @@
 
 mod air;
 mod applications;
+mod bbr;
 mod captures;
 mod chains;
 mod datagrams;

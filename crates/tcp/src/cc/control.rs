@@ -2,12 +2,13 @@
 
 use handfast_core::{Bytes, Duration, Instant};
 
+use super::burst_pacer::BurstPacer;
 use super::hystart::{self, HyStart};
 use super::pacer::Pacer;
-use super::rate_sample::{RateSample, RateSampler};
+use super::rate_sample::{Delivery, RateSampler};
 use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
-use super::{Algorithm, Request};
+use super::{Algorithm, Pacing, Request};
 use crate::Config;
 
 /// The congestion control of a connection. It alone changes the connection's [`Window`], which stands apart from it because
@@ -24,11 +25,43 @@ pub(crate) struct Control {
 #[derive(Clone, Debug, Default)]
 struct Tools {
     sampler: Option<RateSampler>,
-    pacer: Option<Pacer>,
+    pacer: Option<Pacers>,
+}
+
+#[derive(Clone, Debug)]
+enum Pacers {
+    Segments(Pacer),
+    Bursts(BurstPacer),
+}
+
+impl Pacers {
+    fn new(pacing: Pacing) -> Option<Self> {
+        match pacing {
+            Pacing::Off => None,
+            Pacing::Segments => Some(Self::Segments(Pacer::new(Instant::ZERO))),
+            Pacing::Bursts => Some(Self::Bursts(BurstPacer::new(Instant::ZERO))),
+        }
+    }
+
+    /// When the next segment may leave, as seen `now`.
+    fn next(&self, now: Instant) -> Instant {
+        match self {
+            Self::Segments(pacer) => pacer.due(),
+            Self::Bursts(pacer) => pacer.next(now),
+        }
+    }
+
+    /// When what does not belong to what has just left may.
+    fn due(&self) -> Instant {
+        match self {
+            Self::Segments(pacer) => pacer.due(),
+            Self::Bursts(pacer) => pacer.due(),
+        }
+    }
 }
 
 /// The state before a reduction that may have to be taken back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Saved {
     pub(crate) cwnd: u64,
     pub(crate) ssthresh: u64,
@@ -40,12 +73,12 @@ impl Control {
         let needs = Algorithm::needs(config);
         let tools = Tools {
             sampler: needs.path_samples.then(RateSampler::default),
-            pacer: needs.pacing.then(|| Pacer::new(Instant::ZERO)),
+            pacer: Pacers::new(needs.pacing),
         };
         Self {
             algorithm: Algorithm::new(config),
             hystart: (config.hystart && needs.hystart).then(Box::default),
-            tools: (needs.path_samples || needs.pacing).then(|| Box::new(tools)),
+            tools: (tools.sampler.is_some() || tools.pacer.is_some()).then(|| Box::new(tools)),
         }
     }
 
@@ -55,6 +88,7 @@ impl Control {
         // The estimate of the path may begin with the handshake; what judges congestion begins afterwards.
         if rtt.is_of_handshake() {
             self.sampler().into_iter().for_each(|sampler| sampler.on_rtt(rtt.delay));
+            self.algorithm.on_handshake(rtt.delay);
             return;
         }
         self.algorithm.on_rtt(window, rtt);
@@ -97,9 +131,14 @@ impl Control {
         }
     }
 
+    /// A timer has shown so many octets to be lost.
+    pub(crate) fn on_overdue(&mut self, octets: u64) {
+        self.algorithm.on_overdue(octets);
+    }
+
     /// The state now, from before a reduction.
     pub(crate) fn save(&self, window: &Window) -> Saved {
-        Saved { cwnd: window.cwnd, ssthresh: window.ssthresh, algorithm: self.algorithm }
+        Saved { cwnd: window.cwnd, ssthresh: window.ssthresh, algorithm: self.algorithm.clone() }
     }
 
     /// A reduction was not needed.
@@ -141,9 +180,18 @@ impl Control {
         }
     }
 
-    /// The octets that an acknowledgement has delivered, and the delivery rate that it shows, once its deliveries are told.
-    pub(crate) fn take_delivery(&mut self, una: u64) -> (u64, Option<RateSample>) {
-        self.sampler().map_or((0, None), |sampler| (sampler.take_delivered(), sampler.take(una)))
+    /// What an acknowledgement has delivered, once that is told.
+    pub(crate) fn take_delivery(&mut self, una: u64) -> Delivery {
+        self.sampler().map_or_else(Delivery::default, |sampler| sampler.take_delivery(una))
+    }
+
+    /// As [`Control::on_ack`], where it has a path.
+    pub(crate) fn on_path(&mut self, window: &mut Window, ack: &AckSample, in_flight: u64) {
+        self.algorithm.on_ack(window, ack);
+        if self.algorithm.is_limiting() {
+            // `bbr_update_min_rtt`: "Ignore low rate samples during this mode."
+            self.on_app_limited(in_flight);
+        }
     }
 
     /// Nothing waits to be sent, though the window has room.
@@ -161,21 +209,47 @@ impl Control {
     }
 
     /// A segment of data leaves.
-    pub(crate) fn on_sent(&mut self, now: Instant, window: &Window, departure: &Departure) {
-        let rate = self.algorithm.pacing_rate(window, departure.srtt);
+    pub(crate) fn on_sent(&mut self, now: Instant, window: &mut Window, departure: &Departure) {
         let Some(tools) = &mut self.tools else { return };
         if let Some(sampler) = &mut tools.sampler {
+            if departure.idle {
+                self.algorithm.on_restart(window, now, sampler.is_app_limited());
+            }
             sampler.on_sent(now, departure.end, departure.idle);
         }
-        if let (Some(pacer), Some(rate)) = (&mut tools.pacer, rate) {
-            pacer.sent(now, rate, departure.size);
+        let Some(rate) = self.algorithm.pacing_rate(window, departure.srtt) else { return };
+        match &mut tools.pacer {
+            Some(Pacers::Segments(pacer)) => {
+                pacer.sent(now, rate, departure.size);
+            }
+            Some(Pacers::Bursts(pacer)) => {
+                // `tcp_xmit_retransmit_queue`: what is lost one by one are buffers of one segment.
+                let most = if departure.again { 1 } else { self.algorithm.burst(window) };
+                pacer.sent(now, rate, departure.size, most);
+            }
+            None => {}
         }
     }
 
-    /// When the next segment of data may leave; [`None`]: nothing is paced.
+    /// When the next segment of data may leave, as seen `now`; [`None`]: nothing is paced.
     #[inline]
-    pub(crate) fn pacing_due(&self) -> Option<Instant> {
-        Some(self.tools.as_ref()?.pacer.as_ref()?.due())
+    pub(crate) fn pacing_due(&self, now: Instant) -> Option<Instant> {
+        Some(self.tools.as_ref()?.pacer.as_ref()?.next(now))
+    }
+
+    /// How long what does not belong to what has just left has to wait.
+    pub(crate) fn pacing_wait(&self, now: Instant) -> Duration {
+        let due = self.tools.as_ref().and_then(|tools| Some(tools.pacer.as_ref()?.due()));
+        due.map_or(Duration::ZERO, |due| due.since(now))
+    }
+}
+
+#[cfg(test)]
+impl Control {
+    /// The algorithm as it stands, where it is that.
+    pub(super) fn bbr(&self) -> super::linux_bbr::LinuxBbr {
+        let Algorithm::LinuxBbr(bbr) = &self.algorithm else { panic!("{:?}", self.algorithm) };
+        bbr.clone()
     }
 }
 
@@ -189,6 +263,8 @@ pub(crate) struct Departure {
     pub(crate) size: Bytes,
     /// Nothing is in flight.
     pub(crate) idle: bool,
+    /// It has left before.
+    pub(crate) again: bool,
 }
 
 /// A connection's window together with the congestion control that owns it: for those who ask for another window.
@@ -259,7 +335,11 @@ mod tests {
     #[test]
     fn an_algorithm_that_asks_for_no_tool_has_none() {
         let tools = |control: &Control| {
-            (control.samples_path(), control.watches_departures(), control.pacing_due().is_some())
+            (
+                control.samples_path(),
+                control.watches_departures(),
+                control.pacing_due(Instant::ZERO).is_some(),
+            )
         };
         assert_eq!(tools(&with(CongestionControl::Reno)), (false, false, false));
         assert_eq!(tools(&with(CongestionControl::Vegas)), (true, true, true));
@@ -274,12 +354,13 @@ mod tests {
 
     #[test]
     fn samples_tell_when_the_application_was_the_limit() {
-        let window = Window::of(1000, 10, 1000);
-        let limited = |app_limited: bool| {
+        let mut window = Window::of(1000, 10, 1000);
+        let mut limited = |app_limited: bool| {
             let mut control = with(CongestionControl::Vegas);
             let mut leave = |ms, end, idle| {
-                let departure = Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle };
-                control.on_sent(MS(ms), &window, &departure);
+                let departure =
+                    Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle, again: false };
+                control.on_sent(MS(ms), &mut window, &departure);
                 if app_limited {
                     control.on_app_limited(1000);
                 }
@@ -287,9 +368,9 @@ mod tests {
             leave(10, 1000, true);
             leave(20, 2000, false);
             control.on_delivered(MS(110), 0, 2000);
-            let (delivered, rate) = control.take_delivery(2000);
-            assert_eq!(delivered, 2000);
-            rate.unwrap().app_limited
+            let delivery = control.take_delivery(2000);
+            assert_eq!(delivery.octets, 2000);
+            delivery.rate.unwrap().app_limited
         };
         assert_eq!([limited(false), limited(true)], [false, true]);
     }

@@ -7,13 +7,25 @@ use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
 use crate::Config;
 
+/// How segments leave that the windows let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pacing {
+    /// At once.
+    #[default]
+    Off,
+    /// One by one at [`Controller::pacing_rate`].
+    Segments,
+    /// In bursts of [`Controller::burst`], at that rate.
+    Bursts,
+}
+
 /// What a controller wants from the endpoint. Decided when a connection is made; what nobody asks for costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// [`AckSample::path`]: the delivery rate and what else acknowledgements show of the path.
     pub(crate) path_samples: bool,
-    /// Segments leave at [`Controller::pacing_rate`].
-    pub(crate) pacing: bool,
+    /// Whether and how segments are paced.
+    pub(crate) pacing: Pacing,
     /// The setting `hystart` applies. Not to algorithms with their own end of slow start.
     pub(crate) hystart: bool,
 }
@@ -23,14 +35,17 @@ pub(crate) struct Needs {
 /// The default methods are those of a loss-based algorithm (RFC 5681), which only has to say how the window grows in congestion
 /// avoidance and how far it falls. One that sets its own window, also during recovery (Linux's `cong_control`), overrides
 /// [`Controller::on_ack`], [`Controller::on_loss`], [`Controller::on_timeout`] and [`Controller::on_request`].
-pub(crate) trait Controller: Copy {
+pub(crate) trait Controller: Clone {
     /// The algorithm at the beginning of a connection.
     fn new(config: &Config) -> Self;
 
     /// What it wants from the endpoint.
     fn needs() -> Needs {
-        Needs { path_samples: false, pacing: false, hystart: true }
+        Needs { path_samples: false, pacing: Pacing::Off, hystart: true }
     }
+
+    /// The handshake took so long.
+    fn on_handshake(&mut self, _delay: Duration) {}
 
     /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
     fn on_rtt(&mut self, _window: &mut Window, _rtt: &RttSample) {}
@@ -82,6 +97,9 @@ pub(crate) trait Controller: Copy {
         window.set_cwnd(timeout.in_flight + window.smss);
     }
 
+    /// So many octets are lost, which no acknowledgement has shown: a timer has.
+    fn on_overdue(&mut self, _octets: u64) {}
+
     /// Whether what it knows of the path ends with this timeout.
     fn forgets(&self, timeout: &Timeout) -> bool {
         timeout.is_new
@@ -93,11 +111,14 @@ pub(crate) trait Controller: Copy {
     /// A reduction was not needed. `before`: the algorithm as it was before it. RFC 9438 §4.9: its variables are restored.
     fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
         window.set(undo.cwnd, undo.ssthresh);
-        *self = *before;
+        self.clone_from(before);
     }
 
     /// The connection begins to send again after an idle period that ended at `now`.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
+
+    /// A segment is about to leave, and nothing is in flight. `app_limited`: because there was nothing to send.
+    fn on_restart(&mut self, _window: &mut Window, _now: Instant, _app_limited: bool) {}
 
     /// Recovery, start-up or help from the network asks for another window.
     #[inline]
@@ -108,6 +129,16 @@ pub(crate) trait Controller: Copy {
     /// The rate at which octets leave, as cwnd counts them; [`None`]: as the windows let them.
     fn pacing_rate(&self, _window: &Window, _srtt: Duration) -> Option<BitRate> {
         None
+    }
+
+    /// Segments that may leave together where [`Pacing::Bursts`] is asked for.
+    fn burst(&self, _window: &Window) -> u32 {
+        1
+    }
+
+    /// It keeps the path from being busy itself: what is delivered meanwhile says nothing of the path's rate.
+    fn is_limiting(&self) -> bool {
+        false
     }
 
     /// cwnd counts whole segments, and a fraction of one would be dropped.

@@ -48,7 +48,7 @@ pub(super) fn cong_avoid(algorithm: &mut impl Controller, window: &mut Window, a
 pub(super) fn undo_reduction<A: Controller>(algorithm: &mut A, window: &mut Window, before: &A, undo: &Undo) {
     window.set(undo.cwnd, undo.ssthresh);
     if undo.rule != UndoRule::Linux {
-        *algorithm = *before;
+        algorithm.clone_from(before);
     }
 }
 

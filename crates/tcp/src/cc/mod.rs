@@ -2,15 +2,18 @@
 //!
 //! `window` holds cwnd and ssthresh, which everybody reads and only this folder changes; `controller` is what an algorithm
 //! implements, `sample` what it is told, `request` what recovery, start-up and help may ask of the window, `control` one
-//! connection's algorithm at work. `rate_sample` (delivery rates), `pacer` and `hystart` are parts that any algorithm can use.
+//! connection's algorithm at work. `rate_sample` (delivery rates), `pacer`, `burst_pacer` and `hystart` are parts that any algorithm
+//! can use.
 //! `shadow` is an algorithm at work for a sender that somebody else watches.
 
+mod burst_pacer;
 mod control;
 mod controller;
 mod cubic;
 mod hystart;
 mod lia;
 mod linux_26_cubic;
+mod linux_bbr;
 mod linux_cubic;
 mod linux_reno;
 pub(crate) mod pacer;
@@ -21,6 +24,7 @@ mod sample;
 mod shadow;
 mod vegas;
 mod veno;
+mod westwood;
 mod window;
 
 use handfast_core::{BitRate, Duration, Instant};
@@ -28,8 +32,9 @@ use handfast_core::{BitRate, Duration, Instant};
 use crate::Config;
 
 pub(crate) use control::{Control, Controlled, Departure, Saved};
-pub(crate) use controller::{Controller, Needs};
+pub(crate) use controller::{Controller, Needs, Pacing};
 pub use lia::coupling;
+pub(crate) use rate_sample::Delivery;
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
 pub use shadow::ShadowWindow;
@@ -65,7 +70,7 @@ macro_rules! registry {
         }
 
         /// An algorithm at work.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Debug)]
         enum Algorithm {
             $($name($controller),)*
         }
@@ -82,6 +87,12 @@ macro_rules! registry {
             fn needs(config: &Config) -> Needs {
                 match config.congestion_control {
                     $(CongestionControl::$name => <$controller as Controller>::needs(),)*
+                }
+            }
+
+            fn on_handshake(&mut self, delay: Duration) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_handshake(delay),)*
                 }
             }
 
@@ -112,6 +123,12 @@ macro_rules! registry {
                 }
             }
 
+            fn on_overdue(&mut self, octets: u64) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_overdue(octets),)*
+                }
+            }
+
             fn forgets(&self, timeout: &Timeout) -> bool {
                 match self {
                     $(Self::$name(algorithm) => algorithm.forgets(timeout),)*
@@ -132,6 +149,12 @@ macro_rules! registry {
                 }
             }
 
+            fn on_restart(&mut self, window: &mut Window, now: Instant, app_limited: bool) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_restart(window, now, app_limited),)*
+                }
+            }
+
             #[inline]
             fn on_request(&mut self, window: &mut Window, request: Request) {
                 match self {
@@ -142,6 +165,18 @@ macro_rules! registry {
             fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
                 match self {
                     $(Self::$name(algorithm) => algorithm.pacing_rate(window, srtt),)*
+                }
+            }
+
+            fn burst(&self, window: &Window) -> u32 {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.burst(window),)*
+                }
+            }
+
+            fn is_limiting(&self) -> bool {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.is_limiting(),)*
                 }
             }
 
@@ -165,4 +200,6 @@ registry! {
     Veno, veno::Veno, "veno", None, "TCP Veno: a fifth less on losses while little is queued";
     Lia, lia::Lia, "lia", None, "RFC 6356: that of Multipath TCP, whose paths together take no more than one TCP";
     Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
+    Westwood, westwood::Westwood, "westwood", None, "TCP Westwood+: at a loss back to the measured bandwidth times the shortest round trip";
+    LinuxBbr, linux_bbr::LinuxBbr, "linux-bbr", Some("bbr"), "the kernel's BBR (version 1): paced at the measured bandwidth, whatever is lost";
 }

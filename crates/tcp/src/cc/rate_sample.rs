@@ -13,6 +13,21 @@ pub(crate) struct RateSample {
     pub(crate) interval: Duration,
     /// The application did not keep the connection busy meanwhile: the path may carry more.
     pub(crate) app_limited: bool,
+    /// Octets that had been delivered when the segment left that the sample is of (`P.delivered`): they tell rounds apart.
+    pub(crate) prior_delivered: u64,
+}
+
+/// What an acknowledgement has delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    /// Octets that had not arrived before.
+    pub(crate) octets: u64,
+    /// All that have, with them (`C.delivered`).
+    pub(crate) total: u64,
+    /// How long ago the newest segment of them left that was sent once.
+    pub(crate) rtt: Option<Duration>,
+    /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
+    pub(crate) rate: Option<RateSample>,
 }
 
 /// `[rate]` §3.1.2: what is kept of a segment that has left.
@@ -28,6 +43,8 @@ struct Sent {
     delivered: u64,
     delivered_at: Instant,
     app_limited: bool,
+    /// It had left before.
+    again: bool,
     /// It has arrived.
     arrived: bool,
 }
@@ -46,8 +63,9 @@ pub(crate) struct RateSampler {
     app_limited: u64,
     /// Octets that the acknowledgement at hand says have arrived.
     fresh: u64,
-    /// The newest segment that the acknowledgement at hand says has arrived.
+    /// The newest segment that the acknowledgement at hand says has arrived, and how long ago the newest left that was sent once.
     newest: Option<Sent>,
+    rtt: Option<Duration>,
     /// The shortest round trip.
     min_rtt: Option<Duration>,
 }
@@ -59,6 +77,7 @@ impl RateSampler {
             self.first_left = now;
             self.delivered_at = now;
         }
+        let index = self.sent.partition_point(|sent| sent.end < end);
         let sent = Sent {
             end,
             at: now,
@@ -66,9 +85,9 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             app_limited: self.app_limited > 0,
+            again: index < self.sent.len(),
             arrived: false,
         };
-        let index = self.sent.partition_point(|sent| sent.end < end);
         match self.sent.get_mut(index) {
             Some(same) if same.end == end => *same = sent,
             _ => self.sent.insert(index, sent),
@@ -88,6 +107,10 @@ impl RateSampler {
             if is_newer && !sent.arrived {
                 self.newest = Some(*sent);
             }
+            if !sent.again && !sent.arrived {
+                // `tcp_clean_rtx_queue`: `last_ackt`, `last_sackt`.
+                self.rtt = Some(now.since(sent.at));
+            }
             sent.arrived = true;
         }
     }
@@ -97,13 +120,20 @@ impl RateSampler {
         self.min_rtt = Some(self.min_rtt.map_or(delay, |least| least.min(delay)));
     }
 
-    /// Octets that an acknowledgement has delivered, once all that it brought is told.
-    pub(crate) fn take_delivered(&mut self) -> u64 {
-        std::mem::take(&mut self.fresh)
+    /// What an acknowledgement has delivered, once all that it brought is told.
+    pub(crate) fn take_delivery(&mut self, una: u64) -> Delivery {
+        let rate = self.take(una);
+        let octets = std::mem::take(&mut self.fresh);
+        Delivery { octets, total: self.delivered, rtt: self.rtt.take(), rate }
     }
 
-    /// `[rate]` §3.3 `GenerateRateSample`, once all that an acknowledgement brought is told.
-    pub(crate) fn take(&mut self, una: u64) -> Option<RateSample> {
+    /// Whether what leaves now is limited by the application.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
+    /// `[rate]` §3.3 `GenerateRateSample`.
+    fn take(&mut self, una: u64) -> Option<RateSample> {
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
@@ -121,6 +151,7 @@ impl RateSampler {
             delivered: Bytes(self.delivered - newest.delivered),
             interval,
             app_limited: newest.app_limited,
+            prior_delivered: newest.delivered,
         })
     }
 
@@ -145,8 +176,9 @@ mod tests {
         sampler
     }
 
-    fn sample(delivered: u64, ms: u64) -> RateSample {
-        RateSample { delivered: Bytes(delivered), interval: Duration::from_millis(ms), app_limited: false }
+    fn sample(prior_delivered: u64, delivered: u64, ms: u64) -> RateSample {
+        let (delivered, interval) = (Bytes(delivered), Duration::from_millis(ms));
+        RateSample { delivered, interval, app_limited: false, prior_delivered }
     }
 
     #[test]
@@ -154,15 +186,19 @@ mod tests {
         let mut sampler = sent(4);
         // 1000 octets since the first left, 100 ms ago.
         sampler.on_delivered(MS(110), 0, 1000);
-        assert_eq!(sampler.take(1000), Some(sample(1000, 100)));
+        assert_eq!(sampler.take(1000), Some(sample(0, 1000, 100)));
         // The next three left within 30 ms of the first, and took from 10 ms to 140 ms to be delivered, with the first.
         sampler.on_delivered(MS(140), 1000, 4000);
-        assert_eq!(sampler.take(4000), Some(sample(4000, 130)));
+        assert_eq!(sampler.take(4000), Some(sample(0, 4000, 130)));
         assert!(sampler.sent.is_empty());
         // What leaves now counts from this delivery on.
         sampler.on_sent(MS(150), 5000, false);
         sampler.on_delivered(MS(240), 4000, 5000);
-        assert_eq!(sampler.take(5000), Some(sample(1000, 110)), "sent 110 ms after the last one delivered");
+        assert_eq!(
+            sampler.take(5000),
+            Some(sample(4000, 1000, 110)),
+            "sent 110 ms after the last one delivered"
+        );
     }
 
     #[test]
@@ -184,7 +220,7 @@ mod tests {
         sampler.on_sent(MS(120), 1000, false);
         sampler.on_delivered(MS(220), 0, 1000);
         // It left 100 ms after the segment delivered last, and the delivery took 110 ms.
-        assert_eq!(sampler.take(2000), Some(sample(1000, 110)));
+        assert_eq!(sampler.take(2000), Some(sample(1000, 1000, 110)));
     }
 
     #[test]
@@ -219,10 +255,26 @@ mod tests {
         let mut sampler = sent(4);
         sampler.on_delivered(MS(110), 0, 1000);
         sampler.on_delivered(MS(110), 2000, 3000);
-        assert_eq!(sampler.take_delivered(), 2000);
-        assert_eq!(sampler.take_delivered(), 0);
+        let taken = |sampler: &mut RateSampler| {
+            let delivery = sampler.take_delivery(1000);
+            (delivery.octets, delivery.total)
+        };
+        assert_eq!(taken(&mut sampler), (2000, 2000));
+        assert_eq!(taken(&mut sampler), (0, 2000));
         sampler.on_delivered(MS(120), 1000, 1500);
-        assert_eq!(sampler.take_delivered(), 500);
+        assert_eq!(taken(&mut sampler), (500, 2500));
+    }
+
+    #[test]
+    fn the_newest_segment_that_was_sent_once_is_timed() {
+        let mut sampler = sent(3);
+        sampler.on_sent(MS(50), 3000, false);
+        sampler.on_delivered(MS(110), 0, 3000);
+        assert_eq!(sampler.take_delivery(3000).rtt, Some(Duration::from_millis(90)), "that of 20 ms");
+        sampler.on_sent(MS(120), 4000, false);
+        sampler.on_sent(MS(130), 4000, false);
+        sampler.on_delivered(MS(230), 3000, 4000);
+        assert_eq!(sampler.take_delivery(4000).rtt, None);
     }
 
     #[test]
@@ -232,7 +284,7 @@ mod tests {
             sampler.on_rtt(Duration::from_millis(ms));
         }
         sampler.on_delivered(MS(110), 0, 1000);
-        assert_eq!(sampler.take(1000), Some(sample(1000, 100)));
+        assert_eq!(sampler.take(1000), Some(sample(0, 1000, 100)));
     }
 
     #[test]

@@ -55,14 +55,18 @@ pub(crate) struct AckSample {
 pub(crate) struct PathSample {
     /// `DeliveredData` of RFC 6937 §3: octets newly acknowledged and newly SACKed.
     pub(crate) delivered: u64,
-    /// Octets newly found lost. Only RACK counts them; with the others [`super::Controller::on_loss`] alone tells of losses.
+    /// Octets that it has shown to be lost. Only RACK counts them; with the others [`super::Controller::on_loss`] alone tells of losses.
     pub(crate) lost: u64,
     /// Octets in the network after it.
     pub(crate) in_flight: u64,
-    /// The round-trip time that it measured, if it did.
+    /// All octets delivered so far.
+    pub(crate) total: u64,
+    /// The round-trip time of the newest segment that it delivered of those sent once.
     pub(crate) rtt: Option<Duration>,
     /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
     pub(crate) rate: Option<RateSample>,
+    /// After so long the next segment may leave.
+    pub(crate) wait: Duration,
     /// SND.UNA after it.
     pub(crate) una: u64,
     pub(crate) nxt: u64,
@@ -146,8 +150,10 @@ impl PathSample {
             delivered: octets,
             lost: 0,
             in_flight: 0,
+            total: octets,
             rtt: None,
             rate: None,
+            wait: Duration::ZERO,
             una: 0,
             nxt: 0,
             ecn_echo: false,

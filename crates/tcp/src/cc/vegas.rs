@@ -8,7 +8,7 @@ use handfast_core::{BitRate, Duration, Instant};
 
 use super::pacer::window_rate;
 use super::rate_sample::RateSample;
-use super::{AckSample, Controller, Needs, RttSample, Window};
+use super::{AckSample, Controller, Needs, Pacing, RttSample, Window};
 use crate::Config;
 use crate::phase::Phase;
 
@@ -108,7 +108,7 @@ impl Controller for Vegas {
     }
 
     fn needs() -> Needs {
-        Needs { path_samples: true, pacing: true, hystart: false }
+        Needs { path_samples: true, pacing: Pacing::Segments, hystart: false }
     }
 
     fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
@@ -177,7 +177,8 @@ mod tests {
 
     /// An acknowledgement up to `una` that shows a window of `segments` delivered in `interval`.
     fn ack_after(una: u64, segments: u64, interval: Duration) -> AckSample {
-        let rate = RateSample { delivered: Bytes(1000 * segments), interval, app_limited: false };
+        let delivered = Bytes(1000 * segments);
+        let rate = RateSample { delivered, interval, app_limited: false, prior_delivered: 0 };
         let path = PathSample { una, nxt: una + 10_000, rate: Some(rate), ..PathSample::of(1000) };
         AckSample { path: Some(path), ..AckSample::of(Instant::ZERO, 1000, interval) }
     }

@@ -1,11 +1,11 @@
 //! What an acknowledgement does to the data we send: RFC 9293 §3.10.7.4 (fifth), RFC 5681, RFC 6298, RFC 6675.
 
-use handfast_core::{Duration, Instant};
+use handfast_core::Instant;
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
 use crate::Event;
-use crate::cc::{AckSample, PathSample};
+use crate::cc::{AckSample, Delivery, PathSample};
 use crate::help::is_marked;
 use crate::phase::Phase;
 use crate::recovery::{AckFacts, Timing};
@@ -23,7 +23,6 @@ struct Ack {
     lost: u64,
     /// `FlightSize` before it.
     flight: u64,
-    rtt: Option<Duration>,
     /// Segments that slow start may add.
     slow_start_segments: u8,
     /// Segments are overtaken by more than `DupThresh` segments.
@@ -145,7 +144,7 @@ impl Endpoint {
         let verdict = self.judge_timeout(&facts, false);
         let mut recheck = None;
         if self.apply(verdict, octets) {
-            recheck = self.recover(now, segment, &facts, flight, rtt);
+            recheck = self.recover(now, segment, &facts, flight);
         }
         if self.help.is_some() {
             self.help_acked();
@@ -221,17 +220,10 @@ impl Endpoint {
     /// Congestion control and loss recovery; returns when recovery wants to look again.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "with each acknowledgement; a call is 30 instructions")]
-    fn recover(
-        &mut self,
-        now: Instant,
-        segment: &Segment,
-        facts: &AckFacts,
-        flight: u64,
-        rtt: Option<Duration>,
-    ) -> Option<Instant> {
+    fn recover(&mut self, now: Instant, segment: &Segment, facts: &AckFacts, flight: u64) -> Option<Instant> {
         let ecn_echo = segment.flags.contains(Flags::ECE);
         if !self.recovery.counts_duplicates() {
-            return self.find_losses(now, *facts, flight, rtt, ecn_echo);
+            return self.find_losses(now, *facts, flight, ecn_echo);
         }
         let mut duplicate = facts.duplicate;
         if facts.octets > 0 || facts.sacks.fresh > 0 {
@@ -240,8 +232,7 @@ impl Endpoint {
             let slow_start_segments = if after_timeout { 1 } else { self.config.slow_start_segments };
             let (acked, counted) = (facts.octets, self.counted(facts.octets));
             let reorders_far = false;
-            let ack =
-                Ack { acked, counted, lost: 0, flight, rtt, slow_start_segments, reorders_far, ecn_echo };
+            let ack = Ack { acked, counted, lost: 0, flight, slow_start_segments, reorders_far, ecn_echo };
             self.tell_control(now, &ack);
         }
         if facts.octets > 0 {
@@ -277,20 +268,13 @@ impl Endpoint {
         facts: AckFacts,
         flight: u64,
     ) -> Option<Instant> {
-        self.recover(now, segment, &facts, flight, None)
+        self.recover(now, segment, &facts, flight)
     }
 
     /// Where losses are found by time, congestion control hears of the acknowledgement once they are judged (as in Linux).
     // `facts` is passed by value: a reference would force it into memory where duplicates count.
     #[inline(never)]
-    fn find_losses(
-        &mut self,
-        now: Instant,
-        facts: AckFacts,
-        flight: u64,
-        rtt: Option<Duration>,
-        ecn_echo: bool,
-    ) -> Option<Instant> {
+    fn find_losses(&mut self, now: Instant, facts: AckFacts, flight: u64, ecn_echo: bool) -> Option<Instant> {
         let found = self.recovery.find_losses(&mut context!(self, now), &facts);
         if found.begins {
             self.enter_recovery();
@@ -303,7 +287,6 @@ impl Endpoint {
                 counted: found.delivered,
                 lost: found.lost,
                 flight,
-                rtt,
                 // Only what is lost goes again, and Linux knows no bound as that of RFC 3465 §2.3.
                 slow_start_segments: self.config.slow_start_segments,
                 reorders_far: self.recovery.reorders_far(self.tx.window.smss),
@@ -337,7 +320,7 @@ impl Endpoint {
             path: None,
         };
         if tx.cc.samples_path() {
-            self.tell_control_of_path(sample, ack.lost, ack.rtt, ack.ecn_echo);
+            self.tell_control_of_path(sample, ack.lost, ack.ecn_echo);
         } else {
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }
@@ -350,18 +333,15 @@ impl Endpoint {
 
     // The sample by value: by reference it would be in memory where nobody asks for the path.
     #[cold]
-    fn tell_control_of_path(
-        &mut self,
-        mut sample: AckSample,
-        lost: u64,
-        rtt: Option<Duration>,
-        ecn_echo: bool,
-    ) {
+    fn tell_control_of_path(&mut self, mut sample: AckSample, lost: u64, ecn_echo: bool) {
         let tx = &mut self.tx;
-        let (delivered, rate) = tx.cc.take_delivery(tx.una);
+        let Delivery { octets, total, rtt, rate } = tx.cc.take_delivery(tx.una);
         let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
-        sample.path = Some(PathSample { delivered, lost, in_flight, rtt, rate, una, nxt, ecn_echo });
-        tx.cc.on_ack(&mut tx.window, &sample);
+        let wait = tx.cc.pacing_wait(sample.now);
+        let path =
+            PathSample { delivered: octets, lost, in_flight, total, rtt, rate, wait, una, nxt, ecn_echo };
+        sample.path = Some(path);
+        tx.cc.on_path(&mut tx.window, &sample, in_flight);
     }
 
     /// Fast recovery begins.

@@ -53,7 +53,7 @@ impl Endpoint {
     /// Whether what the windows let go must wait for its turn at the pacing rate. Retransmission timeouts and probes do not wait.
     #[inline]
     fn waits_for_pacer(&mut self, now: Instant) -> bool {
-        let Some(due) = self.tx.cc.pacing_due().filter(|&due| due > now) else { return false };
+        let Some(due) = self.tx.cc.pacing_due(now).filter(|&due| due > now) else { return false };
         // The timer may wait for a schedule of the start-up's.
         let at = self.timers.get(Timer::Pace).map_or(due, |set| set.min(due));
         self.timers.set(Timer::Pace, at);

@@ -140,6 +140,9 @@ impl Endpoint {
     /// The retransmission timer has expired, or whatever else it stood for (RFC 8985 §8).
     fn on_loss_timer(&mut self, now: Instant) {
         let expired = self.recovery.on_timer(&context!(self, now));
+        if let Expired::Reordering(Some(found)) = &expired {
+            self.tx.cc.on_overdue(found.lost);
+        }
         match &expired {
             Expired::Timeout => self.on_retransmission_timeout(now),
             Expired::Reordering(Some(found)) if found.begins => {

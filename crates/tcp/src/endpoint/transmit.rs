@@ -184,9 +184,10 @@ impl Endpoint {
     #[cold]
     fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
         let tx = &mut self.tx;
-        let departure =
-            Departure { srtt: tx.rtt.srtt(), end, size: Bytes(end - piece.start), idle: tx.una == tx.max };
-        tx.cc.on_sent(now, &tx.window, &departure);
+        let (idle, again) = (tx.una == tx.max, piece.start < tx.max);
+        let size = Bytes(end - piece.start);
+        let departure = Departure { srtt: tx.rtt.srtt(), end, size, idle, again };
+        tx.cc.on_sent(now, &mut tx.window, &departure);
     }
 
     fn note_progress(&mut self, now: Instant, piece: Piece, end: u64) {

@@ -48,7 +48,7 @@ struct Repair {
 }
 
 /// The state before a timeout.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Saved {
     cc: cc::Saved,
     /// What was outstanding then: until it is acknowledged, a further timeout changes nothing here.
@@ -232,6 +232,6 @@ impl Eln {
         self.due.clear();
         self.repairs.clear();
         // Frozen until new data is acknowledged: what a second timeout finds is not what the path carried.
-        self.saved = Some(self.saved.filter(|saved| saved.recover > tx.una).unwrap_or(state));
+        self.saved = Some(self.saved.take().filter(|saved| saved.recover > tx.una).unwrap_or(state));
     }
 }

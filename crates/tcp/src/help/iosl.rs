@@ -85,7 +85,7 @@ impl Iosl {
     /// The retransmission timer has expired, and nothing is changed yet. What a second timeout finds is not what the path carried.
     #[cold]
     pub(crate) fn before_timeout(&mut self, tx: &Sender) {
-        let frozen = self.before_timeout.filter(|&(_, recover)| tx.una < recover);
+        let frozen = self.before_timeout.take().filter(|&(_, recover)| tx.una < recover);
         let strong = self.strong.take();
         self.before_timeout = Some(frozen.unwrap_or_else(|| (strong.unwrap_or_else(|| settled(tx)), tx.max)));
     }
@@ -97,9 +97,13 @@ impl Iosl {
 
     /// What the connection had before its path failed, if that is not what it has.
     pub(crate) fn windows_before(&self, tx: &Sender) -> Option<cc::Saved> {
-        let timed_out =
-            self.before_timeout.filter(|&(_, recover)| tx.progress.after_loss() && tx.una < recover);
-        self.strong.or(self.suspended.map(|(_, saved)| saved)).or(timed_out.map(|(saved, _)| saved))
+        let timed_out = self
+            .before_timeout
+            .as_ref()
+            .filter(|&&(_, recover)| tx.progress.after_loss() && tx.una < recover)
+            .map(|(saved, _)| saved);
+        let suspended = self.suspended.as_ref().map(|(_, saved)| saved);
+        self.strong.as_ref().or(suspended).or(timed_out).cloned()
     }
 
     /// It goes on, with its timers. For how long it was suspended; [`None`]: it was not.
@@ -116,7 +120,7 @@ impl Iosl {
         if let Some(bdp) = self.bdp(tx, packet) {
             self.bound_to(tx, bdp);
         }
-        self.strong = Some(*saved).filter(|saved| tx.window.cwnd() < saved.cwnd);
+        self.strong = (tx.window.cwnd() < saved.cwnd).then(|| saved.clone());
         self.ignored_until = tx.max;
         self.release = Some((tx.una, Pacer::new(now)));
     }
@@ -133,13 +137,15 @@ impl Iosl {
             if may_rise || cwnd < tx.window.cwnd() {
                 tx.request(Request::Radio { cwnd });
             }
-        } else if let Some(strong) = self.strong.filter(|_| may_rise) {
+        } else if let Some(before) = self.strong.as_ref().filter(|_| may_rise).map(|strong| strong.cwnd) {
             // [iosl] §VI.A: "When the link condition improves […] IoSL uses these stored parameters to resume".
-            let cwnd = at_least_two(tx, strong.cwnd.min(bdp));
+            let cwnd = at_least_two(tx, before.min(bdp));
             if cwnd > tx.window.cwnd() {
                 tx.request(Request::Radio { cwnd });
             }
-            self.strong = self.strong.filter(|strong| tx.window.cwnd() < strong.cwnd);
+            if tx.window.cwnd() >= before {
+                self.strong = None;
+            }
         }
         self.bound_to(tx, bdp);
     }
@@ -199,7 +205,7 @@ impl Iosl {
     /// The size of segments is known.
     pub(crate) fn on_established(&mut self, now: Instant, tx: &mut Sender, packet: u64) {
         // One that was suspended during the handshake has a window only now.
-        self.suspended = self.suspended.map(|(since, _)| (since, settled(tx)));
+        self.suspended = self.suspended.take().map(|(since, _)| (since, settled(tx)));
         let Some(StoredPath { cwnd, ssthresh }) = self.stored.take() else { return };
         let (cwnd, ssthresh) = (at_least_two(tx, cwnd), at_least_two(tx, ssthresh));
         tx.request(Request::Back { cwnd, ssthresh });

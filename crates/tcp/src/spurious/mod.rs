@@ -30,7 +30,7 @@ pub(crate) enum Verdict {
 }
 
 /// The state before a timeout.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Before {
     pub(crate) cc: Saved,
     pub(crate) flight_size: u64,

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::send::sender::Sender;
 
 /// RFC 4015 §3 step 0: state from before loss recovery began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Restored {
     /// `pipe_prev`.
     pipe_prev: u64,
@@ -22,7 +22,7 @@ impl Restored {
         Self {
             // RFC 4015 §3 step 0: pipe_prev = max (FlightSize, ssthresh)
             pipe_prev: now.flight_size.max(now.cc.ssthresh),
-            cc: now.cc,
+            cc: now.cc.clone(),
             // RFC 4015 §3 step 0: SRTT_prev = SRTT + 2 * G
             rtt: (now.rtt.srtt() + config.clock_granularity * 2, now.rtt.rttvar()),
         }

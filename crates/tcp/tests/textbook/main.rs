@@ -10,6 +10,7 @@ mod support;
 mod alive;
 mod arrivals;
 mod autotuning;
+mod bbr;
 mod both_open;
 mod closing;
 mod cubic;

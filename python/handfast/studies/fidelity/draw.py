@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
 
+from handfast.errors import refuse_unknown
+
 MTU_BITS = 1500 * 8
 SETTLED_S = 3.0
 """Before any outage: slow start is over on most paths, and ten round trips come on top."""
@@ -24,6 +26,8 @@ REORDERED_S = 10.0
 """How long a case that reorders lasts, without its twenty round trips: most of it passes after the first lesson."""
 FIRST_IN_LIST = 5
 """The first segment that a list may name: those before it are another subject, the handshake's and the first RTO's."""
+SCHEMES = ("linux", "linux-reno", "linux-bbr")
+"""What the simulator imitates of the kernel; the first two are drawn."""
 KINDS = ("download", "reordering", "upload", "two flows", "two outages")
 """What is drawn: a download in half of the cases, the others in an eighth each."""
 
@@ -76,7 +80,7 @@ class Case:
     second_ms: int | None
     """When the second flow begins; None: there is one flow."""
     scheme: str
-    """`linux` (CUBIC) or `linux-reno`."""
+    """`linux` (CUBIC) or `linux-reno`, unless it was asked for."""
     timestamps: bool
     duration_ms: int
 
@@ -86,8 +90,9 @@ class Case:
         return f"fidelity-{self.seed}-{self.number}"
 
 
-def draw(seed: int, number: int) -> Case:
-    """Case `number` of `seed`."""
+def draw(seed: int, number: int, scheme: str | None = None) -> Case:
+    """Case `number` of `seed`; with a scheme, one of `SCHEMES`, all is as drawn but that."""
+    refuse_unknown([scheme] if scheme is not None else [], SCHEMES, "scheme", more=" that is a kernel's")
     dice = _Dice(seed, number)
     kind = _kind(dice)
     rate_kbps = round(dice.spread("rate", 2_000, 50_000))
@@ -106,10 +111,14 @@ def draw(seed: int, number: int) -> Case:
         queue_pkt=queue_pkt,
         trouble=trouble,
         second_ms=round(2000 * dice.fraction("second")) if kind == "two flows" else None,
-        scheme="linux" if dice.fraction("growth") < 0.5 else "linux-reno",
+        scheme=scheme or _scheme(dice),
         timestamps=dice.fraction("timestamps") < 0.5,
         duration_ms=duration_ms,
     )
+
+
+def _scheme(dice: _Dice) -> str:
+    return "linux" if dice.fraction("growth") < 0.5 else "linux-reno"
 
 
 def _kind(dice: _Dice) -> str:
@@ -170,10 +179,11 @@ def scenario(case: Case) -> str:
     """The case as a scenario file."""
     source, sink = ("client", "server") if case.kind == "upload" else ("server", "client")
     data, acks = ("backward", "forward") if case.kind == "upload" else ("forward", "backward")
+    asked = "" if case.scheme == _scheme(_Dice(case.seed, case.number)) else f" --scheme {case.scheme}"
     flows = "".join(_flow(source, sink, start_ms) for start_ms in (0, case.second_ms) if start_ms is not None)
     return f"""\
 # Case {case.number} of seed {case.seed}: {case.kind}. Again, alone:
-#   handfast fidelity --seed {case.seed} --case {case.number}
+#   handfast fidelity --seed {case.seed} --case {case.number}{asked}
 #   handfast compare scenario.toml --backend sim,lab
 
 name = "{case.name}"

@@ -151,7 +151,9 @@ impl Rack {
         // RFC 5682 §3.1 step 1, and §3.2: not within another recovery, but after a timeout again.
         self.undo.frto =
             config.undo == Undo::Linux && config.frto != Frto::Off && (phase == Phase::Open || !first);
+        let waiting = self.log.waiting(tx.una, &tx.board);
         self.lose_on_timeout(now, tx.una, head, &tx.board);
+        tx.cc.on_overdue(self.log.waiting(tx.una, &tx.board).saturating_sub(waiting));
         let timeout = Timeout {
             is_new: anew,
             // As in Linux, of cwnd, and what is still on its way counts beside LW.

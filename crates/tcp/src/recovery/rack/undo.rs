@@ -6,7 +6,7 @@ use handfast_core::SeqNum;
 use crate::cc::{self, Control, Saved, UndoRule, Window};
 
 /// What an episode of loss recovery began with, and what it has sent again since.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Episode {
     /// SND.UNA at its beginning (`undo_marker`).
     marker: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Episode {
 }
 
 /// The episode that may have to be undone, and the first retransmission's timestamp.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     episode: Option<Episode>,
     /// `retrans_stamp`: `TSval` of the first retransmission since all was well.
@@ -77,7 +77,7 @@ impl Undo {
 
     /// RFC 3708 §3: every retransmission of the episode has been reported a duplicate.
     pub(crate) fn all_duplicates(&self) -> bool {
-        self.episode.is_some_and(|e| e.unreported == Some(0))
+        self.episode.as_ref().is_some_and(|e| e.unreported == Some(0))
     }
 
     /// RFC 3522 §3.2 step 4: what is acknowledged left before the first retransmission.
