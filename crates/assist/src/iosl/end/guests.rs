@@ -48,7 +48,9 @@ impl Guests {
             None if is_bad => return Some(path),
             None => self.good.in_the_way(group),
         };
-        other.iter().for_each(|&other| self.remove(other));
+        if let Some(other) = other {
+            self.remove(other);
+        }
         if is_bad { &mut self.bad } else { &mut self.good }.insert(group, path);
         other
     }
@@ -66,7 +68,9 @@ impl Guests {
     /// It was refused, or has broken a rule: who comes from there is suspect for a while.
     pub(super) fn suspect(&mut self, now: Instant, path: PathId) {
         let group = self.good.group_of(path).or_else(|| self.bad.group_of(path));
-        group.into_iter().for_each(|group| self.suspects.add(now, group));
+        if let Some(group) = group {
+            self.suspects.add(now, group);
+        }
     }
 
     /// There is something to read of it: whether it is one of these, and has its turn.

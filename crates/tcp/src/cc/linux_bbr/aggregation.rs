@@ -16,26 +16,6 @@ const LONGEST_EPOCH: u64 = 1 << 20;
 /// `bbr_extra_acked_max_us`: no more than the rate brings in 100 ms.
 const MOST_MICROS: u64 = 100_000;
 
-/// `extra_acked` (segments) and what it is found by.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aggregation {
-    /// The most of this window of rounds and of the one before.
-    extra: [u64; 2],
-    at: usize,
-    rounds: u32,
-    /// `ack_epoch_mstamp` and `ack_epoch_acked`, octets.
-    began: Instant,
-    acked: u64,
-}
-
-impl Aggregation {
-    /// An epoch begins.
-    pub(super) fn begin(&mut self, now: Instant) {
-        self.began = now;
-        self.acked = 0;
-    }
-}
-
 impl Model {
     /// `bbr_update_ack_aggregation`.
     pub(super) fn update_aggregation(&mut self, window: &Window, sample: &Sample) {

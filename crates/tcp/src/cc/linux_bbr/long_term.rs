@@ -4,8 +4,8 @@
 use handfast_core::Instant;
 
 use super::model::Model;
-use super::modes::Mode;
 use super::sample::Sample;
+use super::state::{LongTerm, Mode};
 use super::units::{GAIN, GAIN_SCALE, bytes_per_second, rate};
 
 /// `bbr_lt_intvl_min_rtts`: rounds of an interval; it has four times as many at most.
@@ -20,22 +20,6 @@ const SAME_DIFFERENCE: u64 = 4000 / 8;
 
 /// `bbr_lt_bw_max_rtts`.
 const MOST_ROUNDS: u32 = 48;
-
-/// The `lt_` of `struct bbr`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LongTerm {
-    /// `lt_is_sampling`, `lt_use_bw`, `lt_bw` and `lt_rtt_cnt`.
-    sampling: bool,
-    pub(super) in_use: bool,
-    pub(super) bw: u64,
-    rounds: u32,
-    /// `tp->lost`, octets.
-    pub(super) lost: u64,
-    /// `lt_last_stamp`, `lt_last_delivered` and `lt_last_lost`.
-    began: Instant,
-    delivered_before: u64,
-    lost_before: u64,
-}
 
 impl Model {
     /// `bbr_reset_lt_bw_sampling`.

@@ -13,6 +13,7 @@ mod model;
 mod modes;
 mod probe_rtt;
 mod sample;
+mod state;
 mod target;
 #[cfg(test)]
 mod testing;
@@ -131,7 +132,7 @@ impl Controller for LinuxBbr {
     }
 
     fn is_limiting(&self) -> bool {
-        self.0.mode == modes::Mode::ProbeRtt
+        self.0.mode == state::Mode::ProbeRtt
     }
 
     fn counts_segments(&self) -> bool {
@@ -181,8 +182,8 @@ impl Model {
         self.aggregation.begin(now);
         match self.mode {
             // "pace at est. bw if we don't need more speed"
-            modes::Mode::ProbeBw => self.set_pacing_rate(units::GAIN, window.smss),
-            modes::Mode::ProbeRtt => self.check_probe_rtt_done(window, now),
+            state::Mode::ProbeBw => self.set_pacing_rate(units::GAIN, window.smss),
+            state::Mode::ProbeRtt => self.check_probe_rtt_done(window, now),
             _ => {}
         }
     }
@@ -221,7 +222,7 @@ mod tests {
     fn it_finds_the_rate_of_a_path_and_keeps_little_in_its_queue() {
         let mut path = Path::new(8_000_000, Duration::from_millis(40));
         path.run(Duration::from_secs(2));
-        assert_eq!(path.bbr.0.mode, modes::Mode::ProbeBw);
+        assert_eq!(path.bbr.0.mode, state::Mode::ProbeBw);
         // A segment of 1000 octets a millisecond: 40 of them in the shortest round trip, 80 with the gain of the window.
         assert!((38..=42).contains(&path.in_pipe()), "{}", path.in_pipe());
         assert!((5..=10).contains(&mbps(&path)), "{}", mbps(&path));

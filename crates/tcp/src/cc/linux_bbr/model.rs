@@ -2,12 +2,9 @@
 
 use handfast_core::Instant;
 
-use super::aggregation::Aggregation;
-use super::long_term::LongTerm;
 use super::max_filter::MaxFilter;
-use super::modes::Mode;
-use super::probe_rtt::ProbeRtt;
 use super::sample::{Last, Sample};
+use super::state::{Aggregation, LongTerm, Mode, ProbeRtt};
 use super::units::{GAIN, GAIN_SCALE, HIGH_GAIN, UNIT, bytes_per_second};
 use crate::cc::Window;
 use crate::phase::Phase;

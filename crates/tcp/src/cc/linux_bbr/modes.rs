@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::sample::Sample;
+use super::state::Mode;
 use super::units::{CWND_GAIN, CYCLE, DRAIN_GAIN, GAIN, GAIN_SCALE, HIGH_GAIN};
 use crate::cc::Window;
 
@@ -11,20 +12,6 @@ const FULL_ROUNDS: u32 = 3;
 
 /// `bbr_cycle_rand`: a cycle begins with any of its phases but the one that drains.
 const FIRST_PHASES: u64 = 7;
-
-/// `enum bbr_mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// "ramp up sending rate rapidly to fill pipe"
-    #[default]
-    Startup,
-    /// "drain any queue created during startup"
-    Drain,
-    /// "discover, share bw: pace around estimated bw"
-    ProbeBw,
-    /// "cut inflight to min to probe `min_rtt`"
-    ProbeRtt,
-}
 
 impl Model {
     /// `bbr_check_full_bw_reached`.

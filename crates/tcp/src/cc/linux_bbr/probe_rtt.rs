@@ -4,21 +4,14 @@
 use handfast_core::{Duration, Instant};
 
 use super::model::Model;
-use super::modes::Mode;
 use super::sample::Sample;
+use super::state::{Mode, ProbeRtt};
 use super::target::LEAST_CWND;
 use crate::cc::Window;
 
 /// `bbr_min_rtt_win_sec` and `bbr_probe_rtt_mode_ms`.
 const LIFETIME: Duration = Duration::from_secs(10);
 const DRAINED: Duration = Duration::from_millis(200);
-
-/// `probe_rtt_done_stamp` and `probe_rtt_round_done`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ProbeRtt {
-    until: Option<Instant>,
-    round_done: bool,
-}
 
 impl Model {
     /// `bbr_update_min_rtt`.

@@ -1,8 +1,8 @@
 //! cwnd: towards what the path holds, and around losses what arrives (`bbr_set_cwnd`).
 
 use super::model::{INITIAL_CWND, Model};
-use super::modes::Mode;
 use super::sample::Sample;
+use super::state::Mode;
 use crate::cc::Window;
 use crate::phase::Phase;
 
