@@ -66,7 +66,9 @@ mod tests {
 
     fn waiting(those: &[(char, u32)]) -> Turns<char, u32> {
         let mut turns = Turns::default();
-        those.iter().for_each(|&(group, one)| turns.push(group, one));
+        for &(group, one) in those {
+            turns.push(group, one);
+        }
         turns
     }
 

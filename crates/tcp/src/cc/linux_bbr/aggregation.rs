@@ -1,7 +1,5 @@
 //! How far acknowledgements come in bunches: cwnd has room for what was acknowledged beyond the rate (`bbr_update_ack_aggregation`).
 
-use handfast_core::Instant;
-
 use super::model::Model;
 use super::sample::Sample;
 use super::units::{micros, segments_in};

@@ -1,8 +1,6 @@
 //! Does a policer drop what is above its rate? Two intervals in a row that lose much at the same rate say so, and for 48 rounds that
 //! rate counts (`bbr_lt_bw_sampling`).
 
-use handfast_core::Instant;
-
 use super::model::Model;
 use super::sample::Sample;
 use super::state::{LongTerm, Mode};
