@@ -158,11 +158,7 @@ mod tests {
         assert_eq!(guests.insert(NOW, from(2), PathId(6)), Some(PathId(5)));
         assert_eq!(guests.insert(NOW, from(1), PathId(7)), Some(PathId(7)), "itself");
         let later = NOW + handfast_core::Duration::from_secs(10);
-        assert_eq!(
-            guests.insert(later, from(1), PathId(8)),
-            Some(PathId(2)),
-            "as anybody: of where the most come from"
-        );
+        assert_eq!(guests.insert(later, from(1), PathId(8)), Some(PathId(1)), "as anybody: its own");
     }
 
     #[test]
