@@ -77,8 +77,11 @@ impl Endpoint {
 
     /// RFC 2861: the connection was idle and has something to send.
     fn validate_window(&mut self, now: Instant) {
-        let decays = self.config.cwnd_validation && self.config.idle_restart;
-        if !decays || self.tx.una != self.tx.max || self.tx.max <= 1 {
+        // Most segments leave while others are in flight: that is asked first.
+        if self.tx.una != self.tx.max
+            || self.tx.max <= 1
+            || !(self.config.cwnd_validation && self.config.idle_restart)
+        {
             return;
         }
         let restart = self.config.initial_window.bytes(self.tx.window.smss);
@@ -222,10 +225,9 @@ impl Endpoint {
         }
         let in_flight = self.tx.flight_size();
         let app_limited = self.tx.nxt >= self.tx.data_end();
-        let rto = self.rto();
-        let tx = &mut self.tx;
+        let Self { tx, config, .. } = self;
         let controlled = Controlled { window: &mut tx.window, control: &mut tx.cc };
-        tx.validation.on_send(controlled, now, in_flight, rto, app_limited);
+        tx.validation.on_send(controlled, now, in_flight, || tx.rtt.rto(config), app_limited);
     }
 
     /// Linux's `tcp_cwnd_validate`: the most that was in flight in this window.

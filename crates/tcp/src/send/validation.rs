@@ -50,13 +50,13 @@ impl Validation {
         self.t_prev += span;
     }
 
-    /// A data segment has left. `app_limited`: nothing more waits to be sent.
+    /// A data segment has left. `app_limited`: nothing more waits to be sent. `rto`: asked for only where the window has room.
     pub(crate) fn on_send(
         &mut self,
         mut window: Controlled<'_>,
         now: Instant,
         in_flight: u64,
-        rto: Duration,
+        rto: impl FnOnce() -> Duration,
         app_limited: bool,
     ) {
         self.last_send = now;
@@ -66,7 +66,7 @@ impl Validation {
             return;
         }
         self.w_used = self.w_used.max(in_flight);
-        if app_limited && now.since(self.t_prev) >= rto {
+        if app_limited && now.since(self.t_prev) >= rto() {
             window.request(Request::Unused { used: self.w_used });
             self.t_prev = now;
             self.w_used = 0;
@@ -132,11 +132,11 @@ mod tests {
     fn an_application_that_uses_little_loses_half_of_the_rest_each_rto() {
         let mut v = Validation::default();
         let mut w = window(40);
-        v.on_send(controlled(&mut w), Instant::from_millis(100), 10_000, RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(100), 10_000, || RTO, true);
         assert_eq!(w.0.cwnd(), 40_000);
-        v.on_send(controlled(&mut w), Instant::from_millis(200), 8_000, RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(200), 8_000, || RTO, true);
         assert_eq!((w.0.cwnd(), w.0.ssthresh()), (25_000, 30_000));
-        v.on_send(controlled(&mut w), Instant::from_millis(300), 8_000, RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(300), 8_000, || RTO, true);
         assert_eq!(w.0.cwnd(), 25_000);
     }
 
@@ -144,10 +144,10 @@ mod tests {
     fn a_full_window_and_a_busy_application_keep_it() {
         let mut v = Validation::default();
         let mut w = window(40);
-        v.on_send(controlled(&mut w), Instant::from_millis(500), 10_000, RTO, false);
+        v.on_send(controlled(&mut w), Instant::from_millis(500), 10_000, || RTO, false);
         assert_eq!(w.0.cwnd(), 40_000);
-        v.on_send(controlled(&mut w), Instant::from_millis(500), 39_500, RTO, true);
-        v.on_send(controlled(&mut w), Instant::from_millis(600), 10_000, RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(500), 39_500, || RTO, true);
+        v.on_send(controlled(&mut w), Instant::from_millis(600), 10_000, || RTO, true);
         assert_eq!(w.0.cwnd(), 40_000, "the window was full 100 ms ago");
     }
 
@@ -156,7 +156,7 @@ mod tests {
         for (in_flight, cwnd) in [(39_000, 39_500), (39_001, 40_000)] {
             let mut v = Validation::default();
             let mut w = window(40);
-            v.on_send(controlled(&mut w), Instant::from_millis(500), in_flight, RTO, true);
+            v.on_send(controlled(&mut w), Instant::from_millis(500), in_flight, || RTO, true);
             assert_eq!(w.0.cwnd(), cwnd, "{in_flight}");
         }
     }
