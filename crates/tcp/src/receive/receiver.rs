@@ -193,11 +193,10 @@ impl Receiver {
 
     /// The application has read something.
     pub(crate) fn after_read(&mut self) {
-        let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
-        if let Some(tune) = &mut self.autotune
-            && let Some(space) = tune.on_read(next - waiting, waiting, beyond)
-        {
-            self.capacity = self.capacity.max(space);
+        if let Some(tune) = &mut self.autotune {
+            let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
+            let space = tune.on_read(next - waiting, waiting, beyond);
+            self.capacity = self.capacity.max(space.unwrap_or_default());
         }
         if let Some(engine) = &self.quick_ack
             && self.unacknowledged > 0
