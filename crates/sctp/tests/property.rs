@@ -239,8 +239,18 @@ fn check(case: &Case) -> bool {
         }
     }
     for (from, to) in [(0, 1), (1, 0)] {
-        // A server that has failed may begin again with a cookie that the client repeats, and then close: the first one's are lost.
-        judge(&world.ends[from].wrote, &world.ends[to].read, closed && !failed);
+        let (wrote, end) = (&world.ends[from].wrote, &world.ends[to]);
+        if closed && !failed {
+            judge(wrote, &end.read, true);
+            continue;
+        }
+        // A server that has failed may begin again with a cookie that the client repeats, and then close: what comes with that the
+        // first one may have read. Nothing comes twice to one association.
+        let begins = if end.begins.is_empty() { &[0][..] } else { &end.begins };
+        for (n, &begin) in begins.iter().enumerate() {
+            let until = begins.get(n + 1).copied().unwrap_or(end.read.len());
+            judge(wrote, &end.read[begin..until], false);
+        }
     }
     closed
 }

@@ -80,6 +80,9 @@ pub(crate) struct End {
     /// Whether its application does not read.
     pub(crate) deaf: bool,
     pub(crate) read: Vec<Message>,
+    /// How much of that was read when each of its associations began. A listener keeps nothing of those that are over, so a COOKIE
+    /// ECHO that comes again opens another one, with the messages that come with it (RFC 9260 §5.1.3: a cookie has a lifetime).
+    pub(crate) begins: Vec<usize>,
     pub(crate) events: Vec<(Instant, Event)>,
     /// Every packet sent, and when.
     pub(crate) sent: Vec<(Instant, Transmit)>,
@@ -238,7 +241,10 @@ impl World {
         }
         let Some(listener) = &mut to.listener else { return };
         match listener.on_packet(now, received) {
-            Answer::Open(association) => to.association = Some(*association),
+            Answer::Open(association) => {
+                to.begins.push(to.read.len());
+                to.association = Some(*association);
+            }
             Answer::Reply(transmit) => {
                 to.sent.push((now, transmit.clone()));
                 self.carry(end, transmit);
