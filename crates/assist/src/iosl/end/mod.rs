@@ -61,7 +61,7 @@ pub struct Config {
     /// Octets that all sessions keep together, beyond the floor of each.
     pub pool: u64,
     /// Connections whose handshake goes on: those that others have opened. As many sessions may be asked for and not be used yet.
-    /// One more pushes one out: of the source, or the peer, that has the most; of its own where others have few.
+    /// One more pushes one out: of a source, or a peer, that has its share of the places or more.
     pub shaking: usize,
     /// A handshake is given up after so long.
     pub handshake: Duration,
