@@ -8,6 +8,7 @@
 # make bench-sdtp  what a packet costs at nodes of SDTP; as root with real interfaces; writes out/bench-sdtp.json
 # make bench-session  as root: what sessions cost without a roam, beside plain TCP and two bare relays; 10,000 of them
 # make bench-roaming  as root: a download and a terminal while the client's address changes, by sessions and by their rivals; 40 minutes; writes out/bench-roaming/
+# make bench-roaming-long  as root: 1 GB by each of ssh, rsync, iperf3, psql, curl and a static program, beside TCP, MPTCP and QUIC, with another address every 10 s; 15 minutes; writes out/bench-roaming-long/
 # make bench-false-alarm  as root: what a false report does to a call and to QUIC; writes out/bench-false-alarm.json
 # make packetdrill SCRIPTS=folder  what packetdrill's scripts say of our TCP; PACKETDRILL=path of the tool
 # make picture  draws README's picture of one roam again
@@ -36,7 +37,7 @@ FEATURES := $(shell tools/features)
 SHELL := /bin/bash
 .SHELLFLAGS := -e -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo packetdrill package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-session bench-roaming bench-campus picture common docs clean
+.PHONY: demo packetdrill package metrics notebook wheels build test test-rust test-rust-compiled test-python lint lint-rust lint-python bench bench-controller bench-false-alarm bench-sdtp bench-session bench-roaming bench-roaming-long bench-campus picture common docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.built
@@ -82,6 +83,7 @@ bench-session: $(VENV)/.dev target/release/handfastd
 	cargo build --quiet --release -p handfast-daemon --example relay
 	$(BIN)/python bench/session.py target/release/handfastd target/release/examples/relay
 	$(BIN)/python bench/session_memory.py target/release/handfastd
+	$(BIN)/python bench/session_memory.py target/release/handfastd --below udp
 	cargo build --quiet --release -p handfast-lab --example wire
 	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/session_setup.py
 
@@ -89,6 +91,10 @@ bench-roaming: $(VENV)/.dev target/release/handfastd
 	export HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench; \
 	$(BIN)/python bench/roaming/compare.py; \
 	$(BIN)/python bench/roaming/terminal.py
+
+bench-roaming-long: $(VENV)/.dev target/release/handfastd
+	HANDFASTD=target/release/handfastd PYTHONPATH=tests/python:bench $(BIN)/python bench/roaming/compare.py \
+		--programs --size 1000 --every 10 --delay 20 --out out/bench-roaming-long
 
 bench-sdtp: $(VENV)/.built
 	$(BIN)/python bench/sdtp_nodes.py

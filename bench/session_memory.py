@@ -1,11 +1,13 @@
 """What thousands of sessions take: the memory of both ends of `handfastd session`, as the kernel counts it.
 
-Needs root, and a binary named on the command line: bench/session_memory.py HANDFASTD [SESSIONS]. A program opens so
-many connections by its end's SOCKS proxy, says one octet on each, and hears it again; then all are idle.
+Needs root, and a binary named on the command line: bench/session_memory.py HANDFASTD [SESSIONS] [--below WHAT]. A
+program opens so many connections by its end's SOCKS proxy, says one octet on each, and hears it again; then all are
+idle. Below the sessions is TCP, or `mptcp`, `udp` or `sctp`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import selectors
@@ -19,6 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from handfast.studies import roaming
 from measure import Failed
 from session import ADDRESS, CLIENT, SERVER, Running, inside, say, spaces
 
@@ -123,18 +126,27 @@ def measured(running: Running, command: list[str], ends: dict[str, int]) -> dict
     return found
 
 
+def told(most: int) -> argparse.Namespace:
+    """The command line; `most` descriptors a process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("handfastd", type=Path)
+    # Each end has two descriptors for a session, and some of its own.
+    parser.add_argument("sessions", type=int, nargs="?", default=min(SESSIONS, (most - 100) // 2))
+    parser.add_argument("--below", choices=["tcp", *roaming.BELOW], default="tcp")
+    return parser.parse_args()
+
+
 def main() -> int:
     """Measure and print a table."""
-    if sys.argv[1] == "echo":
+    if sys.argv[1:] == ["echo"]:
         echo()
-    if sys.argv[1] == "hold":
+    if sys.argv[1:2] == ["hold"]:
         hold(int(sys.argv[2]))
         return 0
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    handfastd = str(Path(sys.argv[1]).resolve())
-    # Each end has two descriptors for a session, and some of its own.
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else min(SESSIONS, (most - 100) // 2)
+    options = told(most)
+    handfastd, count, below = str(options.handfastd.resolve()), options.sessions, options.below
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(spaces())
@@ -150,14 +162,17 @@ clients = ["{key}"]
 sessions = {count}
 sessions_of_one = {count}
 targets = [{{address = "{ADDRESS}", ports = [{PORT}]}}]
+below = {[] if below == "tcp" else [below]}
 """)
         me = [sys.executable, str(Path(__file__).resolve())]
         running.start(*inside(SERVER, *me, "echo"))
         serve = running.start(*inside(SERVER, handfastd, "session", "serve", "--config", str(config)))
         time.sleep(1)
         before = resident_mb(serve.pid)
-        command = inside(CLIENT, handfastd, "session", "run", "--peer", ADDRESS, "--", *me, "hold", str(count))
+        way = ["--peer", ADDRESS, "--below", below]
+        command = inside(CLIENT, handfastd, "session", "run", *way, "--", *me, "hold", str(count))
         ends = measured(running, command, {"`serve`": serve.pid})
+    say(f"Over {below}:\n")
     say(f"| end | MB at first | MB with {count} | kB a session |")
     say("|---|--:|--:|--:|")
     for name, with_all in ends.items():

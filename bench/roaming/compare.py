@@ -30,6 +30,7 @@ from handfast.studies import roaming
 from handfast.studies.roaming import Download
 from measure import Failed, say
 from moving import Roaming, add_options, congest, wire_of
+from programs import PORTS, PROGRAMS
 from record import FOLDER, kernel, quinn, settings_of, versions, write
 from sdtp_scene import inside
 from session_scene import scene
@@ -68,7 +69,7 @@ def one(way: Way, place: Place, digest: str, every: float) -> Download:
                 totals.append(octets)
             moves.stop()
             process.kill()
-    complete = heard.hexdigest() == digest
+    complete = octets >= place.file.stat().st_size if way.counted else heard.hexdigest() == digest
     back, soon, changes = returns(moves.came, arrivals, totals, every, complete=complete)
     return Download(way.name, complete, octets, arrivals[-1] - start, back, soon, changes)
 
@@ -117,12 +118,13 @@ def _soon(arrivals: Sequence[float], totals: Sequence[int], moment: float) -> fl
 
 def table(rows: Sequence[Download]) -> str:
     """For 80 columns."""
-    lines = [f"{'':<34}{'all came':>9}{'time':>9}{'on again after':>18}{'1 s later':>10}"]
+    lines = [f"{'':<33}{'all':>7}{'time':>8}{'Mbit/s':>8}{'on again after':>15}{'1 s later':>9}"]
     for row in rows:
         back = f"{median(row.back_s):.2f} s, {max(row.back_s):.2f}" if row.back_s else "never"
         complete = "yes" if row.complete else f"{row.octets / 1e6:.0f} MB"
         soon = f"{median(row.soon_mb):.1f} MB" if row.soon_mb else "–"
-        lines.append(f"{row.name:<34}{complete:>9}{row.seconds:>7.1f} s{back:>18}{soon:>10}")
+        rate = 8e-6 * row.octets / row.seconds if row.complete else 0.0
+        lines.append(f"{row.name:<33}{complete:>7}{row.seconds:>6.1f} s{rate:>8.1f}{back:>15}{soon:>9}")
     return "\n".join(lines)
 
 
@@ -138,7 +140,7 @@ def tried(
     if lacking := missing(way):
         return f"{', '.join(lacking)} is not installed"
     own.mkdir()
-    with scene(own, rate=f"{roaming.RATE_MBIT_S}mbit", pages=False, wire=wire) as made:
+    with scene(own, rate=f"{roaming.RATE_MBIT_S}mbit", pages=False, ports=PORTS, wire=wire) as made:
         if "timer" in way.name and not inside(made.server, RTO_MAX.exists):
             return f"this kernel has no {RTO_MAX}"
         congest(made, options.congestion)
@@ -190,15 +192,21 @@ def main() -> None:
         "--delay", type=int, action="append", help=f"milliseconds of the wire, each way (default: {delays} in turn)"
     )
     parser.add_argument("--only", action="append", help="ways whose name contains this; a file only with --out")
+    parser.add_argument(
+        "--programs",
+        action="store_true",
+        help="programs by sessions beside TCP, MPTCP and QUIC; a file only with --out",
+    )
     add_options(parser)
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise Failed("namespaces are root's: run it with sudo")
     say("building the QUIC client (release, takes a minute the first time)")
     subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=HERE / "quic", check=True)
-    ways = [way for way in WAYS if not options.only or any(word in way.name for word in options.only)]
+    known = PROGRAMS if options.programs else WAYS
+    ways = [way for way in known if not options.only or any(word in way.name for word in options.only)]
     # A look at some ways leaves the file of all of them alone.
-    folder = options.out or (None if options.only else FOLDER)
+    folder = options.out or (None if options.only or options.programs else FOLDER)
     for delay_ms in options.delay or delays:
         with tempfile.TemporaryDirectory() as name:
             measured = over(delay_ms, ways, Path(name), options)

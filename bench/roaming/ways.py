@@ -61,6 +61,8 @@ class Way:
     needs: Sequence[str] = ()
     moved: Callable[[Place, bool], None] | None = None
     """What else has to be done when the address is gone, and when there is another (true)."""
+    counted: bool = False
+    """What comes is not the file: its octets are counted, and not compared."""
 
 
 def curl(address: str, *options: str) -> Download:
@@ -117,6 +119,13 @@ def autossh(place: Place) -> Iterator[Download]:
 @contextmanager
 def rsync(place: Place) -> Iterator[Download]:
     """Rsync over ssh, started again for the rest when nothing has come for two seconds."""
+    with sshd(place.scene.server, SERVER, place.folder) as ssh:
+        alive = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"]
+        yield copied(place, [*ssh, *alive], "--timeout=2")
+
+
+def copied(place: Place, ssh: Sequence[str], *options: str) -> Download:
+    """What an rsync over this ssh has got, as it comes; started again for the rest when it has ended early."""
     script = """
 import os, subprocess, sys, threading, time
 file, size = sys.argv[1], int(sys.argv[2])
@@ -136,11 +145,9 @@ with open(file, "rb") as came:
         if not part:
             time.sleep(0.01)
 """
-    with sshd(place.scene.server, SERVER, place.folder) as ssh:
-        call = " ".join([*ssh, "-oServerAliveInterval=1", "-oServerAliveCountMax=2", "-oConnectTimeout=2"])
-        got = place.folder / "got"
-        copy = ["rsync", "--append", "--timeout=2", "-e", call, f"root@{SERVER}:{place.file}", str(got)]
-        yield [sys.executable, "-c", script, str(got), str(place.file.stat().st_size), *copy]
+    got = place.folder / "got"
+    copy = ["rsync", "--append", *options, "-e", " ".join(ssh), f"root@{SERVER}:{place.file}", str(got)]
+    return [sys.executable, "-c", script, str(got), str(place.file.stat().st_size), *copy]
 
 
 @contextmanager

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SCHEMES = (
     *("tcp", "iosl", "unwarned", "unbounded", "tau-4", "tau-16", "linux", "rto-max"),
     *("tcp", "iosl", "fresh", "linux-iosl", "estimate", "handshake", "linux"),
+    *("tcp", "linux", "alone", "linux-alone"),
 )
 """Of one end, and of both: no two of a figure share a colour."""
 ENDS = ("tcp", "linux", "estimate", "fresh", "iosl")
@@ -213,6 +214,21 @@ def by_application(runs: Runs) -> Figure:
         axes.set_xticks([0.27 + place for place in range(len(gaps))], gaps)
         axes.set_xlabel(f"without a network for; application: {way}")
     figure.axes[0].set_ylabel("goodput, Mbit/s")
+    return with_legend(figure)
+
+
+def by_horizontal(runs: Runs) -> Figure:
+    """The time to a quarter of the capacity after a gap of 1 s, by the round trip, upwards and downwards."""
+    figure = figures.blank(figures.PAGE_IN)
+    quarter, schemes = reached(0.25), ("tcp", "alone", "linux", "linux-alone")
+    rtts = list(dict.fromkeys(run.choices["rtt"] for run in runs.all))
+    for axes, way in zip(figure.subplots(1, 2, sharey=True), ("up", "down"), strict=True):
+        for index, scheme in enumerate(schemes):
+            groups = [[quarter(run) for run in runs.of(scheme, direction=way, gap="1s", rtt=rtt)] for rtt in rtts]
+            bars(axes, index, scheme, _colour(scheme), groups, len(schemes))
+        axes.set_xticks([0.27 + place for place in range(len(rtts))], rtts)
+        axes.set_xlabel(f"{AXES['rtt']}; {way}")
+    figure.axes[0].set_ylabel("to a quarter, s")
     return with_legend(figure)
 
 

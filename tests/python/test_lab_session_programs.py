@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +19,8 @@ import pytest
 from conftest import mine, real
 from handfast.lab import controller, processes
 from openssh import await_listener, sshd
+from postgres import PORT as POSTGRES
+from postgres import postgres
 from session_scene import DATA, PAGES, PEER, SERVER, Scene, needs, scene
 
 pytestmark = [
@@ -32,7 +33,7 @@ AWAY = (1.0, 5.0, 0.0, 2.5)
 """Seconds without an address, in turn."""
 CHANGES = 2
 """A test sees so many at least."""
-IPERF, POSTGRES = 5201, 5432
+IPERF = 5201
 ROUNDS = 40
 """Of the database's client: with its pauses as long as two changes."""
 # A temporary table is of one connection alone, and a transaction ends with it.
@@ -114,27 +115,6 @@ def test_iperf3_measures(tmp_path: Path, direction: str) -> None:
     assert end["sum_received"]["bits_per_second"] > 80e6, end["sum_received"]
 
 
-@contextmanager
-def _postgres(made: Scene, folder: Path) -> Iterator[None]:
-    """A server of its own, which is not root's."""
-    folder.chmod(0o755)
-    data = Path(tempfile.mkdtemp(prefix="handfast-postgres-"))
-    shutil.chown(data, "postgres", "postgres")
-    try:
-        as_its_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]
-        command = [*as_its_user, "initdb", "-D", str(data), "-A", "trust", "--no-sync", "-U", "someone"]
-        subprocess.run(command, check=True, capture_output=True, cwd="/")
-        with (data / "pg_hba.conf").open("a") as rules:
-            rules.write(f"host all all {SERVER}/32 trust\n")
-        options = ["-c", f"listen_addresses={SERVER}", "-c", f"unix_socket_directories={data}"]
-        server = [*as_its_user, "postgres", "-D", str(data), *options]
-        with processes.running(made.server.name, server, log=folder / "postgres.log"):
-            await_listener(made.server, POSTGRES)
-            yield
-    finally:
-        shutil.rmtree(data)
-
-
 @needs("psql")
 @needs("postgres")
 @needs("setpriv")
@@ -142,10 +122,9 @@ def _postgres(made: Scene, folder: Path) -> Iterator[None]:
 def test_psql_keeps_its_connection_and_a_transaction(tmp_path: Path) -> None:
     rows, script = 20_000, tmp_path / "script.sql"
     script.write_text(BEGIN + ROUND * ROUNDS + END)
-    with _made(tmp_path, "160mbit", POSTGRES) as made, _postgres(made, tmp_path):
-        psql = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-v", f"rows={rows}", "-h", SERVER]
-        psql += ["-U", "someone", "-d", "postgres"]
-        said, _ = _while_roaming(made, made.session("run", "--all", "--peer", PEER, "--", *psql, "-f", str(script)))
+    with _made(tmp_path, "160mbit", POSTGRES) as made, postgres(made.server, SERVER, tmp_path) as psql:
+        psql += ["-v", f"rows={rows}", "-f", str(script)]
+        said, _ = _while_roaming(made, made.session("run", "--all", "--peer", PEER, "--", *psql))
     lines = said.splitlines()
     one = [f"{n}\t{hashlib.sha256(str(n).encode()).hexdigest()}" for n in range(1, rows + 1)]
     assert lines == ["", *one] * ROUNDS + [str(ROUNDS)]
