@@ -89,7 +89,6 @@ fn common() -> BTreeMap<&'static str, String> {
         // What one run learns of a path must not help the next.
         ("net/ipv4/tcp_no_metrics_save", "1"),
         ("net/ipv4/tcp_mtu_probing", "0"),
-        ("net/ipv4/tcp_ecn", "0"),
         ("net/ipv4/tcp_fastopen", "0"),
         ("net/ipv4/tcp_recovery", "1"),
         ("net/ipv4/tcp_early_retrans", "3"),
@@ -112,6 +111,7 @@ fn beyond_the_kernel(config: &Config, base: &Config) -> Option<String> {
         initial_window: base.initial_window,
         timestamps: base.timestamps,
         sack: base.sack,
+        ecn: base.ecn,
         window_scaling: base.window_scaling,
         cwnd_validation: base.cwnd_validation,
         rto_min: base.rto_min,
@@ -136,6 +136,7 @@ fn tcp(config: &Config, base: &Config, settings: &mut Settings) {
         ("net/ipv4/tcp_timestamps", flag(config.timestamps)),
         ("net/ipv4/tcp_sack", flag(config.sack)),
         ("net/ipv4/tcp_dsack", flag(config.sack)),
+        ("net/ipv4/tcp_ecn", flag(config.ecn)),
         ("net/ipv4/tcp_window_scaling", flag(config.window_scaling)),
         ("net/ipv4/tcp_frto", if config.frto == Frto::Off { "0" } else { "2" }.to_owned()),
         ("net/ipv4/tcp_slow_start_after_idle", flag(config.cwnd_validation)),

@@ -31,6 +31,8 @@ pub struct Settings {
     pub sack: Option<u64>,
     /// `tcp_window_scaling`.
     pub window_scaling: Option<u64>,
+    /// `tcp_ecn`: 1 asks for ECN and grants it, 2 grants it.
+    pub ecn: Option<u64>,
     /// `tcp_recovery`: whether RACK finds losses.
     pub recovery: Option<u64>,
     /// `tcp_early_retrans`: 3 and more send tail loss probes.
@@ -89,6 +91,7 @@ impl Settings {
             timestamps: tcp("timestamps").and_then(|text| one(&text)),
             sack: tcp("sack").and_then(|text| one(&text)),
             window_scaling: tcp("window_scaling").and_then(|text| one(&text)),
+            ecn: tcp("ecn").and_then(|text| one(&text)),
             recovery: tcp("recovery").and_then(|text| one(&text)),
             early_retrans: tcp("early_retrans").and_then(|text| one(&text)),
             frto: tcp("frto").and_then(|text| one(&text)),
@@ -124,6 +127,12 @@ impl Settings {
             timestamps: on(self.timestamps, base.timestamps),
             sack: on(self.sack, base.sack),
             window_scaling: on(self.window_scaling, base.window_scaling),
+            // The kernel's default is 2.
+            ecn: match self.ecn.unwrap_or(2) {
+                0 => false,
+                1 => true,
+                _ => passive,
+            },
             syn_retries: retries.unwrap_or(base.syn_retries),
             syn_linear_timeouts: self.syn_linear_timeouts.unwrap_or(base.syn_linear_timeouts),
             data_retries: self.retries2.unwrap_or(base.data_retries),
@@ -181,6 +190,17 @@ mod tests {
         let config = settings.config(1460, true);
         assert!(!config.sack && config.timestamps);
         assert_eq!(config.receive_buffer, Bytes(15_728_640 * 158 / 256));
+    }
+
+    #[test]
+    fn ecn_is_granted_more_readily_than_asked_for() {
+        for (setting, asked, granted) in
+            [(Some(0), false, false), (Some(1), true, true), (Some(2), false, true), (None, false, true)]
+        {
+            let settings = Settings { ecn: setting, ..Settings::default() };
+            let found = [false, true].map(|passive| settings.config(1460, passive).ecn);
+            assert_eq!(found, [asked, granted], "{setting:?}");
+        }
     }
 
     #[test]

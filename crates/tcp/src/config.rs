@@ -305,6 +305,8 @@ pub struct Config {
     /// Explicit loss and handoff notification ([eln]): the receiver marks acknowledgements, the sender heeds marks. It needs
     /// [`Recovery::Sack`] at the sender.
     pub eln: bool,
+    /// Explicit congestion notification (RFC 3168): asked for, and granted where the peer asks.
+    pub ecn: bool,
     /// Ask the routers on the way for a rate.
     pub quick_start: QuickStartRequest,
     /// Measure the path.
@@ -360,6 +362,7 @@ impl Default for Config {
             receive_autotuning: false,
             vho: VhoRules::NONE,
             eln: false,
+            ecn: false,
             quick_start: QuickStartRequest::Off,
             estimate: Estimation::Off,
         }

@@ -111,6 +111,19 @@ impl<H: Handle> CoDel<H> {
         }
     }
 
+    /// Loses the packet that came first, for want of room: a drop as any other one (Linux, `fq_codel_drop`: `flow->cvars.count += i`).
+    pub(super) fn throw_out(&mut self) -> Option<PacketMeta<H>> {
+        let packet = self.backlog.pop()?;
+        self.count = self.count.saturating_add(1);
+        Some(packet)
+    }
+
+    /// What it has lost since its dropping state began.
+    #[cfg(test)]
+    pub(super) const fn drops(&self) -> u32 {
+        self.count
+    }
+
     /// `dodequeue` of RFC 8289 §5.6: the next packet, and whether it may be dropped.
     fn dodequeue(&mut self, now: Instant) -> Option<(PacketMeta<H>, bool)> {
         let Some(packet) = self.backlog.pop() else {

@@ -10,6 +10,8 @@ mod parameter;
 
 pub mod codel;
 pub mod drop_tail;
+pub mod fq_codel;
+pub mod red;
 
 use std::fmt;
 
@@ -140,6 +142,8 @@ macro_rules! disciplines {
 disciplines! {
     drop_tail: DropTail,
     codel: CoDel,
+    fq_codel: FqCoDel,
+    red: Red,
 }
 
 impl Queue {

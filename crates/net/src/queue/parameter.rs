@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use handfast_core::Duration;
+use handfast_core::{Bytes, Duration};
 
 use super::QueueLimit;
 
@@ -25,6 +25,12 @@ pub enum Value<'a> {
     Limit(&'a mut Option<QueueLimit>),
     /// A time above zero.
     Time(&'a mut Duration),
+    /// Bytes, one at least.
+    Size(&'a mut Bytes),
+    /// Packets, one at least.
+    Packets(&'a mut u32),
+    /// A share above nothing, in hundredths of a percent, 10,000 at most.
+    Share(&'a mut u32),
 }
 
 /// As scenario files write it.
@@ -35,6 +41,9 @@ impl fmt::Display for Value<'_> {
             Self::Limit(Some(QueueLimit::Packets(most))) => write!(f, "{most}pkt"),
             Self::Limit(Some(QueueLimit::Bytes(most))) => write!(f, "{}B", most.get()),
             Self::Time(time) => time.fmt(f),
+            Self::Size(bytes) => write!(f, "{}B", bytes.get()),
+            Self::Packets(packets) => write!(f, "{packets}pkt"),
+            Self::Share(share) => write!(f, "{}%", f64::from(**share) / 100.0),
         }
     }
 }

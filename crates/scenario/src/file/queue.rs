@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use handfast_core::units::{BYTES, DURATION, PACKETS};
+use handfast_core::units::{BYTES, DURATION, PACKETS, SHARE};
 use handfast_document::{pattern_of, quantity, read_quantity};
 use handfast_net::queue::{Parameter, Value};
 use handfast_net::{Queue as Discipline, QueueLimit};
@@ -148,6 +148,9 @@ fn table(discipline: &mut Discipline) -> serde_json::Value {
         let pattern = match value {
             Value::Limit(_) => Limit::pattern(),
             Value::Time(_) => pattern_of(&[&DURATION]),
+            Value::Size(_) => pattern_of(&[&BYTES]),
+            Value::Packets(_) => pattern_of(&[&PACKETS]),
+            Value::Share(_) => pattern_of(&[&SHARE]),
         };
         let description = format!("{about}. Default: \"{value}\".");
         let schema = json!({"type": "string", "pattern": pattern, "description": description});

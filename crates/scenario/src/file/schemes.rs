@@ -240,6 +240,9 @@ tcp_settings! {
     vho: Vec<Word<VhoRule>>,
     /// Explicit loss and handoff notification: a receiver marks acknowledgements, a sender with `recovery = "sack"` heeds marks.
     eln: bool,
+    /// Explicit congestion notification (RFC 3168): asked for, and granted where the peer asks. Queues that know it mark packets instead
+    /// of dropping them.
+    ecn: bool,
     /// Ask the routers on the way for a rate (RFC 4782), at the start and after a handoff. "access": for that of the peer's access
     /// link, divided by the flows that share it, once it is told.
     quick_start: AskedRate,

@@ -1,6 +1,8 @@
 //! The queue of a link: which discipline, with which parameters.
 
-use handfast_document::{Checked, Located, Problem, Quantity, nearest};
+use handfast_core::units::{BYTES, PACKETS, SHARE, Units};
+use handfast_core::{Bytes, Duration};
+use handfast_document::{Checked, Located, Problem, Quantity, nearest, parse_units};
 use handfast_net::Queue;
 use handfast_net::queue::Value;
 
@@ -61,9 +63,20 @@ fn read(value: &mut Value<'_>, text: &str) -> Result<(), String> {
     match value {
         Value::Limit(limit) => **limit = QueueLimit::read(text)?.0,
         Value::Time(time) => match TimeSpan::read(text)?.0 {
-            handfast_core::Duration::ZERO => return Err("expected a time above zero".to_owned()),
+            Duration::ZERO => return Err("expected a time above zero".to_owned()),
             read => **time = read,
         },
+        Value::Size(bytes) => **bytes = Bytes(above_zero(&BYTES, text)?),
+        Value::Packets(packets) => **packets = above_zero(&PACKETS, text)? as u32,
+        Value::Share(share) => **share = above_zero(&SHARE, text)? as u32,
     }
     Ok(())
+}
+
+/// A whole number of the base unit, which keeps to the unit's bound.
+fn above_zero(units: &Units, text: &str) -> Result<u64, String> {
+    match parse_units(units, text)? {
+        0 => Err(format!("expected {} above zero", units.what)),
+        value => Ok(value),
+    }
 }

@@ -170,6 +170,62 @@ fn marks_are_counted_in_place_of_drops() {
     }
 }
 
+/// Schemes whose senders and receivers do ECN.
+const CAPABLE: &str = r#"
+[schemes.cubic-ecn]
+sender = {profile = "cubic", ecn = true}
+receiver = {profile = "linux", ecn = true}
+[schemes.linux-ecn]
+sender = {profile = "linux", ecn = true}
+receiver = {profile = "linux", ecn = true}
+[schemes.alone]
+sender = {profile = "linux", ecn = true}
+"#;
+
+#[test]
+fn who_does_ecn_loses_nothing_to_a_discipline_and_keeps_its_delay() {
+    for queue in [CODEL, "\"fq-codel\"", "{discipline = \"red\", min = \"15pkt\", max = \"45pkt\"}"] {
+        for scheme in ["cubic-ecn", "linux-ecn"] {
+            let text = downloads(queue) + CAPABLE;
+            let run = result(&scenario(&text), scheme, 1);
+            let said = format!("{queue}, {scheme}: {:?}", managed(&run));
+            for flow in &run.flows {
+                assert!(flow.metrics.ce_marked_segments() > Some(10), "{said}");
+            }
+            // Slow start may take the average of RED above its upper threshold, where it drops.
+            let lost: u64 = run.flows.iter().map(|flow| flow.metrics.lost_segments().unwrap()).sum();
+            assert!(lost < if queue.contains("red") { 200 } else { 1 }, "{said}, {lost} lost");
+            assert!(goodput(&run) > 15.0, "{said}: {}", goodput(&run));
+        }
+        let run = result(&scenario(&(downloads(queue) + CAPABLE)), "alone", 1);
+        assert_eq!(managed(&run)[2][1], Some(0), "the receiver has not agreed");
+    }
+}
+
+#[test]
+fn flow_queueing_gives_who_comes_later_its_share() {
+    let share = |queue: &str| {
+        // The second flow is the last table.
+        let text = downloads(queue) + "start = \"3s\"\n";
+        let run = result(&scenario(&text), "linux", 1);
+        let [first, second] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
+        second / first
+    };
+    // Both are measured from their own beginning: the first has had 3 of 30 s alone.
+    let (shared, fair) = (share(DROP_TAIL), share("\"fq-codel\""));
+    assert!((0.8..1.0).contains(&fair), "{fair}");
+    assert!(shared < fair, "{shared}, {fair}");
+}
+
+#[test]
+fn fq_codel_keeps_the_delay_low_too() {
+    for way in [downloads as fn(&str) -> String, on_the_air] {
+        let (controlled, most) = delay_and_goodput(&way("\"fq-codel\""), 20e6);
+        assert!((0.5..20.0).contains(&controlled), "{controlled} ms");
+        assert!(most > 15.0, "{most} Mbit/s");
+    }
+}
+
 #[test]
 fn an_outage_of_a_link_under_codel_ends() {
     let run = |queue: &str| {

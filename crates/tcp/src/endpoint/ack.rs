@@ -58,6 +58,9 @@ impl Endpoint {
             self.tx.retries = 0;
             self.note_answer(now);
         }
+        if self.ecn.is_some() && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {
+            self.on_ecn_echo(ack);
+        }
         if ack >= self.tx.una {
             self.on_current_ack(now, segment, ack, repeats);
         }
@@ -321,7 +324,8 @@ impl Endpoint {
         };
         if tx.cc.samples_path() {
             self.tell_control_of_path(sample, ack.lost, ack.ecn_echo);
-        } else {
+        } else if self.ecn.is_none() || !ack.ecn_echo {
+            // RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }
     }
@@ -348,8 +352,11 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self) {
         self.help_before_recovery();
+        self.tx.answered = self.has_answered();
         self.recovery.enter(&mut self.tx);
+        self.tx.answered = false;
         self.help_after_entering_recovery();
+        self.note_reduction();
         self.counters.fast_retransmits += 1;
         self.emit(Event::RecoveryEntered);
         self.startup_loss();

@@ -39,10 +39,15 @@ impl Endpoint {
         if self.config.eln {
             flags = flags | self.notices();
         }
+        let mut ip = IpFacts::PLAIN;
+        if let Some(marks) = &mut self.ecn {
+            let (more, mark) = marks.on_build();
+            (flags, ip.ecn) = (flags | more, mark);
+        }
         self.acknowledged();
         // Made where it is returned: a copy of it would cost every segment.
         Transmit {
-            ip: IpFacts::PLAIN,
+            ip,
             segment: Segment {
                 src_port: self.local_port,
                 dst_port: self.remote_port,

@@ -26,6 +26,7 @@ mod alive;
 mod arrival;
 mod build;
 mod choose;
+mod ecn;
 mod fast_open;
 mod help;
 mod iosl;
@@ -47,7 +48,7 @@ use handfast_core::{Bytes, Duration, Instant, SeqNum, ShortQueue};
 use handfast_wire::Payload;
 
 use crate::event::MAX_EVENTS;
-use crate::help::{Eln, Help};
+use crate::help::{Ecn, Eln, Help};
 use crate::receive::receiver::Receiver;
 use crate::recovery::LossRecovery;
 use crate::rtt::{self, timer_wheel};
@@ -118,6 +119,8 @@ pub struct Endpoint {
     recovery: LossRecovery,
     /// Explicit loss and handoff notification; [`None`] where it is off.
     eln: Option<Box<Eln>>,
+    /// Explicit congestion notification; [`None`] where it is off, or the peer has declined.
+    ecn: Option<Box<Ecn>>,
     tx: Sender,
     spurious: Spurious,
     /// What it does with what the network tells it; [`None`]: nothing.
@@ -161,6 +164,7 @@ impl Endpoint {
             recovery: LossRecovery::new(config.recovery, false),
             spurious: Spurious::new(config.eifel, config.frto),
             eln: config.eln.then(Box::default),
+            ecn: config.ecn.then(Box::default),
             help: Help::new(&config),
             rx: Receiver::new(&config),
             timers: Timers::default(),
@@ -178,6 +182,9 @@ impl Endpoint {
         let &Received { segment, ip } = received;
         if let Some(option) = ip.quick_start() {
             self.take_quick_start(option, ip.ttl);
+        }
+        if let Some(marks) = &mut self.ecn {
+            marks.on_packet(ip.ecn);
         }
         self.counters.segments_received += 1;
         match self.state {

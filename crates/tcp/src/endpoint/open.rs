@@ -75,6 +75,9 @@ impl Endpoint {
         self.rx.synchronise(segment.seq);
         self.timestamps = self.config.timestamps && segment.timestamps.is_some();
         self.sack = self.config.sack && segment.sack_permitted;
+        if self.ecn.is_some() {
+            self.settle_ecn(segment);
+        }
         self.scaling = self.config.window_scaling && segment.window_scale.is_some();
         if self.scaling {
             self.send_shift = segment.window_scale.unwrap_or(0).min(MAX_SHIFT);
@@ -174,6 +177,9 @@ impl Endpoint {
             segment.flags = Flags::SYN | Flags::ACK;
             segment.ack = self.rx.rcv_nxt();
             self.acknowledged();
+        }
+        if self.ecn.is_some() {
+            segment.flags = segment.flags | self.ecn_setup();
         }
         // RFC 6298 §3 (Karn): only the first one gives a sample.
         self.tx.timed = (self.tx.max == 0).then_some((1, now));

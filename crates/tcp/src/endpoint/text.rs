@@ -23,6 +23,9 @@ impl Endpoint {
         let kept = right_edge.saturating_sub(position).min(offered);
         if offered > 0 {
             self.counters.data_segments_received += 1;
+            if self.ecn.is_some() {
+                self.note_marks(segment);
+            }
             let repeated = self.rx.buffer.repeated(position, position + kept);
             let arrival = if kept == offered {
                 self.rx.buffer.insert(position, &segment.payload)

@@ -115,6 +115,9 @@ impl Endpoint {
         if self.startup.is_some() {
             self.startup_sent(now, piece, end);
         }
+        if let Some(marks) = &mut self.ecn {
+            marks.on_send(!payload.is_empty() && piece.start >= self.tx.max && piece.why == Why::Next);
+        }
         self.note_sent(now, piece, end);
         if self.help.is_some() {
             self.help_sent(now, end - piece.start);

@@ -1,11 +1,13 @@
 //! What a sender does with what the network tells it: one file a system. Nothing of it is there in a connection that is told
 //! nothing.
 
+pub(crate) mod ecn;
 mod eln;
 pub(crate) mod iosl;
 pub(crate) mod vho;
 
 use crate::{Config, VhoRules};
+pub(crate) use ecn::Ecn;
 pub(crate) use eln::{Eln, is_marked};
 use iosl::Iosl;
 use vho::Vho;

@@ -184,6 +184,16 @@ impl LossRecovery {
         ask!(self, algorithm => algorithm.enter(tx));
     }
 
+    /// A mark tells of congestion, and nothing is lost: ssthresh falls by the octets that a loss would go by.
+    pub(crate) fn reduce_for_mark(&self, tx: &mut Sender) {
+        if let Self::Rack(_) = self {
+            // As in Linux, of cwnd.
+            tx.reduce_from(tx.window.cwnd());
+        } else {
+            tx.reduce();
+        }
+    }
+
     /// Within fast recovery: the window follows what was delivered, where proportional rate reduction sets it. `found`: what the
     /// acknowledgement has shown.
     #[inline]

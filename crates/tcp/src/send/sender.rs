@@ -49,6 +49,8 @@ pub(crate) struct Sender {
     pub(crate) probe_due: bool,
     /// What does not fill a segment waits for more (`TCP_CORK`, `MSG_MORE`).
     pub(crate) corked: bool,
+    /// The window has been reduced for a mark of the data that is outstanding: a loss of it does not reduce it again.
+    pub(crate) answered: bool,
     pub(crate) buffer: SendBuffer,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
@@ -94,6 +96,7 @@ impl Sender {
             probes: 0,
             probe_due: false,
             corked: false,
+            answered: false,
             probed: None,
             patience: None,
             cuts: config.linux_details.then(Box::default),
@@ -191,8 +194,14 @@ impl Sender {
 
     /// Fast recovery begins: ssthresh falls.
     pub(crate) fn reduce(&mut self) {
-        let flight = self.flight_for_reduction();
-        self.cc.on_loss(&mut self.window, flight);
+        self.reduce_from(self.flight_for_reduction());
+    }
+
+    /// The same by so many octets.
+    pub(crate) fn reduce_from(&mut self, octets: u64) {
+        if !self.answered {
+            self.cc.on_loss(&mut self.window, octets);
+        }
     }
 
     /// The first octets outstanding go out again, whatever the window says.

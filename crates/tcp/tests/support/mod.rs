@@ -12,7 +12,7 @@ use std::sync::Arc;
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Endpoint, Event, Received, Transmit};
 use handfast_wire::tcp::Segment;
-use handfast_wire::{IpFacts, Packet, Payload, QuickStart};
+use handfast_wire::{Ecn, IpFacts, Packet, Payload, QuickStart};
 
 /// Which endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Fate {
     Late(Duration),
     /// It arrives twice, the copy this much later.
     Twice(Duration),
+    /// It arrives, its packet marked "congestion experienced".
+    Mark,
     /// It is lost.
     Drop,
 }
@@ -44,6 +46,8 @@ pub struct Sent {
     pub segment: Segment,
     /// The IP option that it went with.
     pub option: Option<QuickStart>,
+    /// The mark of its packet.
+    pub ecn: Ecn,
     pub fate: Fate,
 }
 
@@ -64,7 +68,7 @@ pub struct Pair {
     pub reading: bool,
     /// What the one router on the way makes of a Quick-Start option.
     pub router: fn(QuickStart) -> QuickStart,
-    in_flight: BTreeMap<(Instant, u64), (Side, Segment, Option<QuickStart>)>,
+    in_flight: BTreeMap<(Instant, u64), (Side, Segment, IpFacts)>,
     count: u64,
 }
 
@@ -160,8 +164,7 @@ impl Pair {
     fn step(&mut self, wire: &mut impl FnMut(&Sent) -> Fate) {
         let now = self.now;
         while let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= now) {
-            let (to, segment, option) = entry.remove();
-            let ip = IpFacts::new(IpFacts::PLAIN.ecn, Packet::HOP_LIMIT - 1).with_quick_start(option);
+            let (to, segment, ip) = entry.remove();
             self.side(to).on_segment(now, &Received { segment: &segment, ip });
             self.collect();
             self.flush(wire);
@@ -204,7 +207,8 @@ impl Pair {
         for from in [Side::Client, Side::Server] {
             let now = self.now;
             while let Some(Transmit { segment, ip }) = self.side(from).poll_transmit(now, Bytes(u64::MAX)) {
-                let mut sent = Sent { at: now, from, segment, option: ip.quick_start(), fate: Fate::Deliver };
+                let (option, ecn) = (ip.quick_start(), ip.ecn);
+                let mut sent = Sent { at: now, from, segment, option, ecn, fate: Fate::Deliver };
                 sent.fate = wire(&sent);
                 self.carry(&sent);
                 self.log.push(sent);
@@ -217,15 +221,16 @@ impl Pair {
         let to = if sent.from == Side::Client { Side::Server } else { Side::Client };
         let at = self.now + self.delay;
         let copies = match sent.fate {
-            Fate::Deliver => vec![at],
+            Fate::Deliver | Fate::Mark => vec![at],
             Fate::Late(by) => vec![at + by],
             Fate::Twice(by) => vec![at, at + by],
             Fate::Drop => vec![],
         };
         for at in copies {
             self.count += 1;
-            let option = sent.option.map(self.router);
-            self.in_flight.insert((at, self.count), (to, sent.segment.clone(), option));
+            let ecn = if sent.fate == Fate::Mark { Ecn::Congested } else { sent.ecn };
+            let ip = IpFacts::new(ecn, Packet::HOP_LIMIT - 1).with_quick_start(sent.option.map(self.router));
+            self.in_flight.insert((at, self.count), (to, sent.segment.clone(), ip));
         }
     }
 }

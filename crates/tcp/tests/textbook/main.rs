@@ -14,6 +14,7 @@ mod bbr;
 mod both_open;
 mod closing;
 mod cubic;
+mod ecn;
 mod eln;
 mod estimate;
 mod fast_open;

@@ -18,8 +18,7 @@ impl Algorithm for Rack {
         self.prr = Prr::begin(s.window.cwnd());
         self.probe.forget();
         // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
-        let cwnd = s.window.cwnd();
-        s.cc.on_loss(&mut s.window, cwnd);
+        s.reduce_from(s.window.cwnd());
         s.progress.begin(Phase::Recovery, s.una, s.max);
         s.timed = None;
     }

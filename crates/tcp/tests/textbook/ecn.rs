@@ -1,0 +1,147 @@
+//! Explicit congestion notification at both ends: RFC 3168 §6.1.
+
+use handfast_core::Duration;
+use handfast_tcp::{Config, State};
+use handfast_wire::Ecn;
+use handfast_wire::tcp::Flags;
+
+use crate::script::{MS, Script, bulk, lose, ten};
+use crate::support::{Fate, Pair, Sent, Side, data_of, plain};
+
+/// Ten segments in flight, in congestion avoidance, and ECN.
+fn capable(name: &str) -> Config {
+    Config { ecn: true, ..ten(name) }
+}
+
+const PROFILES: [&str; 6] = ["reno", "newreno", "sack", "cubic", "linux", "linux-reno"];
+
+/// Marks, of the client's segments, these.
+fn mark(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + use<> {
+    let segments = segments.to_vec();
+    move |sent| {
+        let number = data_of(&sent.segment).filter(|_| sent.from == Side::Client).map(|data| data.0 / 1000);
+        if number.is_some_and(|number| segments.contains(&number)) { Fate::Mark } else { Fate::Deliver }
+    }
+}
+
+/// What this side has sent with these flags: milliseconds since the start.
+fn with(s: &Script, side: Side, flags: Flags) -> Vec<u64> {
+    let sent = s.pair.log.iter().filter(|sent| sent.from == side && sent.segment.flags.contains(flags));
+    sent.map(|sent| s.ms(sent.at)).collect()
+}
+
+/// The flags of the two SYNs, as far as ECN goes, and whether data then is capable.
+fn agreed(client: bool, server: bool) -> ([bool; 4], bool) {
+    let [client, server] = [client, server].map(|ecn| Config { ecn, ..plain("sack") });
+    let mut pair = Pair::new(client, server, MS(50));
+    pair.client_writes(0, 1000);
+    pair.run_for(MS(400), |_| Fate::Deliver);
+    let syns: Vec<_> = pair.log.iter().filter(|sent| sent.segment.flags.contains(Flags::SYN)).collect();
+    assert!(syns.len() == 2 && syns.iter().all(|sent| sent.ecn == Ecn::NotCapable), "§6.1.1: never on a SYN");
+    let said = |sent: &Sent, flag| sent.segment.flags.contains(flag);
+    let flags = [Flags::ECE, Flags::CWR];
+    let [a, b] = flags.map(|flag| said(syns[0], flag));
+    let [c, d] = flags.map(|flag| said(syns[1], flag));
+    let data = pair.log.iter().find(|sent| !sent.segment.payload.is_empty()).unwrap();
+    ([a, b, c, d], data.ecn == Ecn::Capable0)
+}
+
+#[test]
+fn both_ends_have_to_agree() {
+    assert_eq!(agreed(true, true), ([true, true, true, false], true));
+    assert_eq!(agreed(true, false), ([true, true, false, false], false));
+    assert_eq!(agreed(false, true), ([false; 4], false));
+}
+
+#[test]
+fn a_syn_that_is_lost_goes_again_without_ecn() {
+    // §6.1.1.1
+    let config = Config { ecn: true, ..plain("sack") };
+    let mut pair = Pair::new(config.clone(), config, MS(50));
+    pair.client_writes(0, 1000);
+    let mut lost = false;
+    pair.run_for(Duration::from_secs(3), |_| if std::mem::replace(&mut lost, true) { Fate::Deliver } else { Fate::Drop });
+    assert_eq!(pair.client.state(), State::Established);
+    let flags = Flags::ECE | Flags::CWR;
+    let syns = pair.log.iter().filter(|sent| sent.segment.flags.contains(Flags::SYN));
+    assert!(syns.map(|sent| sent.segment.flags.contains(flags)).eq([true, false, false]));
+    assert!(pair.log.iter().all(|sent| sent.ecn == Ecn::NotCapable));
+}
+
+#[test]
+fn a_mark_halves_the_window_and_nothing_is_sent_again() {
+    for name in PROFILES {
+        let mut s = bulk(capable(name), 200);
+        s.run(50, mark(&[3]));
+        let before = s.window().0;
+        s.run(100, |_| Fate::Deliver);
+        let kept = if matches!(name, "cubic" | "linux") { 7 } else { 5 };
+        let (cwnd, ssthresh) = s.window();
+        assert_eq!((before, ssthresh), (10_000, kept * 1000), "{name}");
+        // What is acknowledged after the mark grows it by a fraction of a segment an acknowledgement.
+        assert!((ssthresh..ssthresh + 2_000).contains(&cwnd), "{name}: {cwnd}");
+        s.run(2_000, |_| Fate::Deliver);
+        assert_eq!(s.pair.client.counters().retransmitted_segments, 0, "{name}");
+        assert!(s.timeouts().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn every_acknowledgement_tells_of_the_mark_until_the_sender_has_answered() {
+    let mut s = bulk(capable("sack"), 200);
+    s.run(400, mark(&[3]));
+    // Ten segments arrive at 50 ms, and their acknowledgements have ECE from the fourth on. The three before it let three segments go
+    // at 100 ms; the next one, the first after the mark was heard, has CWR.
+    assert_eq!(with(&s, Side::Server, Flags::ECE), [[50; 7].as_slice(), &[150; 3]].concat());
+    let told: Vec<_> = s.pair.log.iter().filter(|sent| sent.segment.flags.contains(Flags::CWR)).collect();
+    assert!(told.len() == 1 && data_of(&told[0].segment) == Some((13_000, 1_000)) && s.ms(told[0].at) == 100);
+    let data = s.pair.log.iter().filter(|sent| sent.from == Side::Client && !sent.segment.payload.is_empty());
+    assert!(data.clone().all(|sent| sent.ecn == Ecn::Capable0));
+    let acks = s.pair.log.iter().filter(|sent| sent.segment.payload.is_empty());
+    assert!(acks.clone().count() > 10 && acks.clone().all(|sent| sent.ecn == Ecn::NotCapable), "§6.1.4");
+}
+
+#[test]
+fn marks_of_one_window_are_one_answer_and_those_of_the_next_another() {
+    let mut one = bulk(capable("sack"), 300);
+    one.run(100, mark(&[0, 3, 9]));
+    assert_eq!(one.window().1, 5_000);
+    // Segment 12 had left before the sender heard of the first mark, 14 left after.
+    for (second, answers) in [(12, 1), (14, 2)] {
+        let mut two = bulk(capable("sack"), 300);
+        two.run(300, mark(&[3, second]));
+        assert_eq!(with(&two, Side::Client, Flags::CWR).len(), answers, "{second}");
+        assert_eq!(two.window().1 < 5_000, answers == 2, "{second}: {:?}", two.window());
+    }
+}
+
+#[test]
+fn a_loss_is_the_answer_to_the_marks_of_its_window() {
+    // Segment 2 is lost, and others of its window are marked: one reduction.
+    for name in ["newreno", "sack", "linux-reno"] {
+        let mut s = bulk(capable(name), 300);
+        let (mut loses, mut marks) = (lose(&[2]), mark(&[0, 5, 6]));
+        s.run(700, |sent| match loses(sent) {
+            Fate::Deliver => marks(sent),
+            fate => fate,
+        });
+        assert_eq!(s.window().1, 5_000, "{name}");
+        let again = s.pair.log.iter().filter(|sent| data_of(&sent.segment) == Some((2_000, 1_000)));
+        let marks: Vec<_> = again.map(|sent| sent.ecn).collect();
+        assert_eq!(marks, [Ecn::Capable0, Ecn::NotCapable], "§6.1.5, {name}");
+        assert!(!with(&s, Side::Client, Flags::CWR).is_empty(), "§6.1.2: for whatever reason, {name}");
+    }
+}
+
+#[test]
+fn who_has_not_agreed_hears_no_marks() {
+    let mut s = bulk(ten("sack"), 200);
+    s.run(400, mark(&[3]));
+    assert!(with(&s, Side::Server, Flags::ECE).is_empty());
+    // And takes no answer that it has not asked for.
+    let mut ack = crate::script::ack(20_000, &[]);
+    ack.flags = ack.flags | Flags::ECE;
+    let before = s.window().1;
+    s.pair.inject(Side::Client, &ack, |_| Fate::Deliver);
+    assert_eq!(s.window().1, before);
+}
