@@ -207,6 +207,8 @@ impl Choices {
             timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),
             syn_linear_timeouts: if self.linux & 32 != 0 { 4 } else { 0 },
             eln: self.linux & 64 != 0,
+            // All bits have their meaning: their parity is as good as another one.
+            ecn: self.linux.count_ones() % 2 == 1,
             vho: (0..)
                 .zip(VhoRule::ALL)
                 .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)

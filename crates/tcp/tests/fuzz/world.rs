@@ -7,7 +7,7 @@ use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Death, Endpoint, Event, IoslRules, Radio, Received, Resumption, State, Transmit};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
-use handfast_wire::{IpFacts, Notification, Payload, QuickStart};
+use handfast_wire::{Ecn, IpFacts, Notification, Payload, QuickStart};
 
 use crate::case::{Case, Direction, Op, Setup, Side};
 use crate::hop;
@@ -46,6 +46,8 @@ pub struct Flight {
     echo: u32,
     /// The IP option it came with.
     option: Option<QuickStart>,
+    /// The mark of its packet.
+    ecn: Ecn,
 }
 
 /// One end: the machine, its application, and the referee's book on it.
@@ -361,7 +363,7 @@ impl World {
         let was_open = is_open(end.endpoint.state());
         let edge_before = end.ledger.window_edge();
         // No router on the way, and so none that refuses a Quick-Start request.
-        let ip = IpFacts::PLAIN.with_quick_start(flight.option);
+        let ip = IpFacts::new(flight.ecn, IpFacts::PLAIN.ttl).with_quick_start(flight.option);
         end.endpoint.on_segment(now, &Received { segment, ip });
         let taken = end.ledger.received(segment, &end.endpoint, next, was_open);
         if taken && segment.window == 0 {
@@ -410,6 +412,10 @@ impl World {
             echo < MAX_ECHO,
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
+        // RFC 3168 §6.1: only data is capable, of who does ECN. A queue on the way marks one packet in seven.
+        let is_capable = ip.ecn != Ecn::NotCapable;
+        assert!(!is_capable || self.end(from).config.ecn && !segment.payload.is_empty(), "{from:?}: {ip:?}");
+        let ecn = if is_capable && self.segments.is_multiple_of(7) { Ecn::Congested } else { ip.ecn };
         let end = self.end(from);
         let option = ip.quick_start();
         end.ledger.sent(segment, &end.endpoint);
@@ -427,7 +433,7 @@ impl World {
         // The wire itself prolongs a chain where it copies or delays its links.
         let echo = if matches!(fate, Fate::Pass) { echo } else { 0 };
         let flight =
-            |corrupted| Flight { to: from.other(), segment: segment.clone(), corrupted, echo, option };
+            |corrupted| Flight { to: from.other(), segment: segment.clone(), corrupted, echo, option, ecn };
         match fate {
             Fate::Pass => self.put(at, flight(false)),
             Fate::Drop => {}
