@@ -52,7 +52,7 @@ GROUPS = (
         "make before break",
         "",
         ("to the cell",),
-        cannot={**_STORES, **dict.fromkeys(("bare", "spurious", "zwa"), _MOVES_PATHS)},
+        cannot={**_STORES, **dict.fromkeys(("bare", "spurious", "spurious-bbr", "zwa"), _MOVES_PATHS)},
     ),
     # What a proxy keeps meanwhile is lost with the connection, so the limit holds for it here.
     Group("address", "another address, app told", "about", ("1 s",), carry=_SESSIONS),
