@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 ROW_IN = 0.155
 """The height of a row, inches."""
+COLUMN_IN = 0.31
+"""The least width of a column, inches: that of the longest number, `98.8r` in bold."""
+NAMES_IN = 1.2
+"""What the names of the rows take."""
 WORST = 0.5
 """Shares at or below this have the darkest colour."""
 GAP = 1.3
@@ -24,7 +28,8 @@ def draw(made: Common) -> Figure:
     """A row a situation, a column a scheme: the share of the capacity limit, winners in bold; `r`: reconnects."""
     places = _places(made)
     last = max(places.values()) + 1
-    figure = figures.blank((figures.PAGE_IN[0], ROW_IN * last + 0.9))
+    width = max(figures.PAGE_IN[0], NAMES_IN + COLUMN_IN * len(made.schemes))
+    figure = figures.blank((width, ROW_IN * last + 0.9))
     axes = figure.subplots()
     for row in made.rows:
         _situation(axes, made, row, places[row.group.key, row.value])
