@@ -107,6 +107,7 @@ def measured(running: Running, command: list[str], ends: dict[str, int]) -> dict
         command, env=running.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as client:
         watchdog = threading.Timer(PATIENCE_S, client.kill)
+        watchdog.daemon = True
         watchdog.start()
         for line in client.stdout or ():
             if line.strip() == "held":
@@ -162,7 +163,7 @@ clients = ["{key}"]
 sessions = {count}
 sessions_of_one = {count}
 targets = [{{address = "{ADDRESS}", ports = [{PORT}]}}]
-below = {[] if below == "tcp" else [below]}
+{"" if below == "tcp" else f'below = ["{below}"]'}
 """)
         me = [sys.executable, str(Path(__file__).resolve())]
         running.start(*inside(SERVER, *me, "echo"))
