@@ -60,8 +60,9 @@ pub const BYTES: Units = Units {
 pub const PACKETS: Units =
     Units { what: "a packet count", example: "50pkt", table: &[("pkt", 1)], max: u32::MAX as u64 };
 
-/// Hundredths of a percent.
-pub const SHARE: Units = Units { what: "a share", example: "2%", table: &[("%", 100)], max: 10_000 };
+/// Hundredths of a percent: basis points.
+pub const SHARE: Units =
+    Units { what: "a share", example: "2%", table: &[("%", 100), ("bp", 1)], max: 10_000 };
 
 /// Millimetres.
 pub const LENGTH: Units = Units {

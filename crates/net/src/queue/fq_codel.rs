@@ -132,11 +132,7 @@ impl<H: Handle> FqCoDel<H> {
         let random = &self.random;
         self.flows[place].get_or_insert_with(|| {
             let config = codel::Config { limit: None, target, interval };
-            Box::new(Flow {
-                codel: codel::CoDel::new(&config, random.clone()),
-                deficit: 0,
-                listed: false,
-            })
+            Box::new(Flow { codel: codel::CoDel::new(&config, random.clone()), deficit: 0, listed: false })
         })
     }
 
@@ -156,7 +152,8 @@ impl<H: Handle> FqCoDel<H> {
 
     /// RFC 8290 §4.1.3: "the queue with the largest current byte count … half of the packets … up to 64" give way, from its head.
     fn make_room(&mut self) {
-        let of = |flow: &Option<Box<Flow<H>>>| flow.as_ref().map_or(0, |flow| flow.codel.occupancy().bytes.get());
+        let of =
+            |flow: &Option<Box<Flow<H>>>| flow.as_ref().map_or(0, |flow| flow.codel.occupancy().bytes.get());
         // The first of several: an order that no platform changes.
         let fattest = (0..self.flows.len()).rev().max_by_key(|&place| of(&self.flows[place]));
         let Some(place) = fattest else { return };
@@ -192,7 +189,11 @@ impl<H: Handle> FqCoDel<H> {
     }
 
     fn take(&mut self, is_new: bool) {
-        if is_new { self.new.pop_front() } else { self.old.pop_front() };
+        if is_new {
+            self.new.pop_front()
+        } else {
+            self.old.pop_front()
+        };
     }
 }
 
@@ -392,11 +393,8 @@ mod tests {
             if ms % 4 == 0 {
                 offer(&mut queues, ms, 8, 8, 1500).unwrap();
             }
-            loop {
-                match queues.dequeue(Instant::from_millis(ms)) {
-                    Some(Verdict::Drop(packet)) => dropped.push(packet.flow),
-                    _ => break,
-                }
+            while let Some(Verdict::Drop(packet)) = queues.dequeue(Instant::from_millis(ms)) {
+                dropped.push(packet.flow);
             }
         }
         assert!(dropped.len() > 5 && dropped.iter().all(|&flow| flow == 7), "{dropped:?}");
@@ -410,7 +408,10 @@ mod tests {
         }
         let cleared: Vec<_> = queues.clear().iter().map(|packet| packet.handle).collect();
         assert_eq!(cleared, [0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!((queues.occupancy(), queues.dequeue(Instant::from_millis(9))), (Occupancy::default(), None));
+        assert_eq!(
+            (queues.occupancy(), queues.dequeue(Instant::from_millis(9))),
+            (Occupancy::default(), None)
+        );
         offer(&mut queues, 10, 0, 9, 40).unwrap();
         assert_eq!(all(&mut queues), [9]);
     }

@@ -15,7 +15,7 @@ const OUTAGE: &[Case] = &[
     (
         "a table of an unknown discipline",
         "queue = \"100pkt\"",
-        "queue = {discipline = \"red\", limit = \"9pkt\"}",
+        "queue = {discipline = \"pie\", limit = \"9pkt\"}",
     ),
     ("a queue without its discipline", "queue = \"100pkt\"", "queue = {target = \"5ms\"}"),
     ("an unknown parameter", "queue = \"100pkt\"", "queue = {targt = \"5ms\", discipline = \"codel\"}"),
@@ -27,6 +27,13 @@ const OUTAGE: &[Case] = &[
     ("a parameter without a unit", "queue = \"100pkt\"", "queue = {discipline = \"codel\", target = 5}"),
     ("a target that is none", "queue = \"100pkt\"", "queue = {discipline = \"codel\", target = \"5pkt\"}"),
     ("a target of zero", "queue = \"100pkt\"", "queue = {discipline = \"codel\", target = \"0s\"}"),
+    (
+        "a share of more than all",
+        "queue = \"100pkt\"",
+        "queue = {discipline = \"red\", probability = \"101%\"}",
+    ),
+    ("a quantum of nothing", "queue = \"100pkt\"", "queue = {discipline = \"fq-codel\", quantum = \"0B\"}"),
+    ("a threshold in bytes", "queue = \"100pkt\"", "queue = {discipline = \"red\", min = \"5kB\"}"),
     ("a limit without room", "queue = \"100pkt\"", "queue = {discipline = \"codel\", limit = \"1kB\"}"),
     ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),
     ("a queue without room", "queue = \"100pkt\"", "queue = \"1kB\""),

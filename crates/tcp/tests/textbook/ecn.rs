@@ -60,7 +60,9 @@ fn a_syn_that_is_lost_goes_again_without_ecn() {
     let mut pair = Pair::new(config.clone(), config, MS(50));
     pair.client_writes(0, 1000);
     let mut lost = false;
-    pair.run_for(Duration::from_secs(3), |_| if std::mem::replace(&mut lost, true) { Fate::Deliver } else { Fate::Drop });
+    pair.run_for(Duration::from_secs(3), |_| {
+        if std::mem::replace(&mut lost, true) { Fate::Deliver } else { Fate::Drop }
+    });
     assert_eq!(pair.client.state(), State::Established);
     let flags = Flags::ECE | Flags::CWR;
     let syns = pair.log.iter().filter(|sent| sent.segment.flags.contains(Flags::SYN));
