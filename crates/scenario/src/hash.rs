@@ -30,6 +30,8 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         subnets,
         networks,
     } = scenario;
+    // All profiles have the receiver that a scheme has which names none: profile `linux`, which is one of them.
+    let profiles: Vec<_> = profiles.iter().map(|scheme| (&scheme.name, &scheme.sender)).collect();
     let content = (duration, nodes, links, flows, events, schemes, profiles, captures, sample_interval);
     let mut sink = Sink { hash: Sha256::new(), text: String::with_capacity(2 * Sink::PIECE) };
     // The sink takes everything.

@@ -324,7 +324,7 @@ impl Endpoint {
         };
         if tx.cc.samples_path() {
             self.tell_control_of_path(sample, ack.lost, ack.ecn_echo);
-        } else if self.ecn.is_none() || !ack.ecn_echo {
+        } else if !ack.ecn_echo || self.ecn.is_none() {
             // RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }

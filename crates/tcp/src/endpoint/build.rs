@@ -36,13 +36,9 @@ impl Endpoint {
     /// Without SACK blocks, and without what start-up adds.
     fn build_plain(&mut self, now: Instant, position: u64, payload: Payload, mut flags: Flags) -> Transmit {
         let window = self.rx.offer(u64::from(self.config.mss));
-        if self.config.eln {
-            flags = flags | self.notices();
-        }
         let mut ip = IpFacts::PLAIN;
-        if let Some(marks) = &mut self.ecn {
-            let (more, mark) = marks.on_build();
-            (flags, ip.ecn) = (flags | more, mark);
+        if self.marks {
+            (flags, ip) = self.marked(flags);
         }
         self.acknowledged();
         // Made where it is returned: a copy of it would cost every segment.
@@ -64,8 +60,21 @@ impl Endpoint {
         }
     }
 
-    /// [eln] §3.4: what a mobile adds to an acknowledgement.
+    /// What notification of losses and of congestion adds to these flags, and to the packet.
     #[cold]
+    fn marked(&mut self, mut flags: Flags) -> (Flags, IpFacts) {
+        let mut ip = IpFacts::PLAIN;
+        if self.config.eln {
+            flags = flags | self.notices();
+        }
+        if let Some(ecn) = &mut self.ecn {
+            let (more, mark) = ecn.on_build();
+            (flags, ip.ecn) = (flags | more, mark);
+        }
+        (flags, ip)
+    }
+
+    /// [eln] §3.4: what a mobile adds to an acknowledgement.
     fn notices(&mut self) -> Flags {
         if std::mem::take(&mut self.rx.handed_over) {
             // "Else if MH completes handover": the mobile's word comes first, the losses that it brought follow from it.

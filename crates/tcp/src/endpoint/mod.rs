@@ -104,6 +104,8 @@ pub struct Endpoint {
     scaling: bool,
     /// The peer's window scale shift.
     send_shift: u8,
+    /// Flags or packets may say more than is usual: `eln` or `ecn` is on.
+    marks: bool,
     fast_open: FastOpen,
     local_port: u16,
     remote_port: u16,
@@ -163,6 +165,7 @@ impl Endpoint {
             tx: Sender::new(&config, iss),
             recovery: LossRecovery::new(config.recovery, false),
             spurious: Spurious::new(config.eifel, config.frto),
+            marks: config.eln || config.ecn,
             eln: config.eln.then(Box::default),
             ecn: config.ecn.then(Box::default),
             help: Help::new(&config),
