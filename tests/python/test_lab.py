@@ -274,7 +274,17 @@ def _started(pid: int) -> int | None:
 
 
 def inhabitants(spaces: list[names.Namespace]) -> list[str]:
-    """Threads of any process that are in one of the namespaces."""
+    """Threads of any process that are in one of the namespaces, but for what is about to go.
+
+    A process that had just been started when its parent was killed is none of the family that a test has seen.
+    """
+    end = time.monotonic() + 5
+    while (left := _threads_in(spaces)) and time.monotonic() < end:
+        time.sleep(0.01)
+    return left
+
+
+def _threads_in(spaces: list[names.Namespace]) -> list[str]:
     inodes = {(names.DIRECTORY / space.name).stat().st_ino for space in spaces}
     found = []
     for path in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):

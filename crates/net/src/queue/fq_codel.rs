@@ -96,7 +96,7 @@ pub struct FqCoDel<H> {
     /// Queues by their places: those that have begun to send, and those that have had a turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// Packets that had to make room.
+    /// Packets that had to make room, and that nobody has been told of: fewer than two batches.
     thrown: VecDeque<PacketMeta<H>>,
     held: Occupancy,
 }
@@ -202,6 +202,10 @@ impl<H: Handle> Discipline<H> for FqCoDel<H> {
     fn enqueue(&mut self, now: Instant, packet: PacketMeta<H>, sending: Occupancy) -> Result<(), Cause> {
         let limit = self.config.limit;
         if !drop_tail::has_room(limit, sending, packet.size) {
+            return Err(Cause::QueueFull);
+        }
+        if self.thrown.len() >= BATCH && !drop_tail::has_room(limit, self.held + sending, packet.size) {
+            // The line stands still, and takes nothing back.
             return Err(Cause::QueueFull);
         }
         let (place, quantum) = (self.place(packet.flow), self.config.quantum.get() as i64);
@@ -381,6 +385,14 @@ mod tests {
         offer(&mut queues, 0, 50, 50, 1_500).unwrap();
         assert!(queues.occupancy().bytes <= Bytes(4_000));
         assert_eq!(offer(&mut queues, 0, 51, 51, 4_001), Err(Cause::QueueFull));
+    }
+
+    #[test]
+    fn while_nothing_leaves_what_comes_is_refused_once_a_batch_was_thrown_out() {
+        let mut queues = queues(Some(QueueLimit::Packets(100)));
+        let taken = (0..10_000).filter(|&handle| offer(&mut queues, 0, handle % 7, handle, 1_500).is_ok()).count();
+        assert!((150..400).contains(&taken), "{taken}");
+        assert!(queues.thrown.len() < 2 * BATCH && queues.occupancy().packets <= 100);
     }
 
     #[test]
