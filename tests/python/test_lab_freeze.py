@@ -75,8 +75,7 @@ def test_a_sender_goes_on_as_it_was(made: Scene) -> None:
     assert middle(frozen)[0] >= 0.9 * median(one.before for one in frozen), "nothing was lost after the return"
     # A round trip is 0.04 s; the timer goes off up to a second after the return.
     assert middle(frozen)[1] < 0.2 < middle(plain)[1]
-    # The kernel's own has to find its window again, unless its timer goes off just at the return; where that goes off late not
-    # even that.
+    # The kernel's own has to find its window again, unless its timer goes off just at the return.
     assert middle(frozen)[2] > 0.95 * middle(capped)[2]
     assert min(middle(frozen)[2], middle(capped)[2]) >= middle(plain)[2]
     counters = daemon.counters()
