@@ -382,7 +382,9 @@ mod tests {
         for flow in 0..40 {
             offer(&mut queues, 0, flow, flow, 100).unwrap();
         }
+        assert_eq!(queues.occupancy(), Occupancy { packets: 40, bytes: Bytes(4_000) });
         offer(&mut queues, 0, 50, 50, 1_500).unwrap();
+        assert!(queues.occupancy().bytes >= Bytes(2_500), "and no more than that");
         assert!(queues.occupancy().bytes <= Bytes(4_000));
         assert_eq!(offer(&mut queues, 0, 51, 51, 4_001), Err(Cause::QueueFull));
     }
