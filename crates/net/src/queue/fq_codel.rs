@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Cause;
 
-/// RFC 8290 §5.2.4, `flows`: "The default value is 1024".
+/// RFC 8290 §5.2.5, `flows`: "The default value is 1024".
 const FLOWS: u64 = 1024;
 
 /// RFC 8290 §4.1: of the queue with the most bytes half is dropped, and at most so many packets at once.
@@ -40,7 +40,7 @@ impl Default for Config {
             limit: Some(QueueLimit::Packets(10_240)),
             target,
             interval,
-            // RFC 8290 §5.2.5: "The default is set to the MTU size … plus the hardware header length of 14 bytes". Packets here
+            // RFC 8290 §5.2.4: "The default is set to the MTU size … plus the hardware header length of 14 bytes". Packets here
             // are IP packets, without that header.
             quantum: Bytes(1500),
         }
@@ -96,7 +96,7 @@ pub struct FqCoDel<H> {
     /// Queues by their places: those that have begun to send, and those that have had a turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// Packets that had to make room, and that nobody has been told of: fewer than two batches.
+    /// Packets that had to make room, and that nobody has been told of.
     thrown: VecDeque<PacketMeta<H>>,
     held: Occupancy,
 }
@@ -116,7 +116,7 @@ impl<H: Handle> FqCoDel<H> {
         }
     }
 
-    /// RFC 8290 §4.1.1: "hashes … modulo the number of queues".
+    /// RFC 8290 §4.1: "hashes … modulo the number of queues".
     fn place(&self, flow: u32) -> usize {
         let mut bytes = [0; 12];
         bytes[..8].copy_from_slice(&self.perturbation.to_le_bytes());
@@ -150,7 +150,7 @@ impl<H: Handle> FqCoDel<H> {
         self.held.bytes = self.held.bytes - packet.size;
     }
 
-    /// RFC 8290 §4.1.3: "the queue with the largest current byte count … half of the packets … up to 64" give way, from its head.
+    /// RFC 8290 §4.1: "the queue with the largest current byte count … half of the packets … up to 64" give way, from its head.
     fn make_room(&mut self) {
         let of =
             |flow: &Option<Box<Flow<H>>>| flow.as_ref().map_or(0, |flow| flow.codel.occupancy().bytes.get());
@@ -212,7 +212,7 @@ impl<H: Handle> Discipline<H> for FqCoDel<H> {
         let flow = self.flow(place);
         flow.codel.enqueue(now, packet, Occupancy::default())?;
         if !std::mem::replace(&mut flow.listed, true) {
-            // §4.1.2: "If the queue is not currently active …, it is added to the end of the list of new queues".
+            // §4.1: "If the queue is not currently active …, it is added to the end of the list of new queues".
             flow.deficit = quantum;
             self.new.push_back(place);
         }
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_fattest_queue_makes_room() {
-        // RFC 8290 §4.1.3
+        // RFC 8290 §4.1
         let mut queues = queues(Some(QueueLimit::Packets(12)));
         offer_all(&mut queues, 0, 7, 0..10, 1500);
         offer_all(&mut queues, 0, 8, 10..12, 1500);
@@ -392,7 +392,8 @@ mod tests {
     #[test]
     fn while_nothing_leaves_what_comes_is_refused_once_a_batch_was_thrown_out() {
         let mut queues = queues(Some(QueueLimit::Packets(100)));
-        let taken = (0..10_000).filter(|&handle| offer(&mut queues, 0, handle % 7, handle, 1_500).is_ok()).count();
+        let taken =
+            (0..10_000).filter(|&handle| offer(&mut queues, 0, handle % 7, handle, 1_500).is_ok()).count();
         assert!((150..400).contains(&taken), "{taken}");
         assert!(queues.thrown.len() < 2 * BATCH && queues.occupancy().packets <= 100);
     }

@@ -133,13 +133,18 @@ impl<H: Handle> Red<H> {
 
     /// `p_b`: from nothing at `min` to `max_p` at `max`, and "gentle" from there to 1 at twice `max`.
     fn p_b(&self) -> f64 {
-        let [min, max] = [self.config.min, self.config.max.max(self.config.min + 1)].map(f64::from);
+        let [min, max] = [f64::from(self.config.min), self.max_th()];
         let max_p = f64::from(self.config.probability) / WHOLE;
         if self.avg < max {
             max_p * (self.avg - min) / (max - min)
         } else {
             max_p + (1.0 - max_p) * (self.avg - max) / max
         }
+    }
+
+    /// `max_th`: above `min_th` whatever the file says.
+    fn max_th(&self) -> f64 {
+        f64::from(self.config.max.max(self.config.min.saturating_add(1)))
     }
 
     fn judge(&mut self) -> Fate {
@@ -158,8 +163,8 @@ impl<H: Handle> Red<H> {
             return Fate::Waits;
         }
         self.count = Some(0);
-        // RFC 3168 §7: above the upper threshold packets "SHOULD be dropped rather than marked".
-        if self.avg < f64::from(self.config.max) { Fate::Early } else { Fate::Dropped }
+        // RFC 3168 §7: above the upper threshold "our recommendation is that routers drop packets".
+        if self.avg < self.max_th() { Fate::Early } else { Fate::Dropped }
     }
 }
 
@@ -275,7 +280,7 @@ mod tests {
                 since = 0;
             }
         }
-        // p_b is 0.05 (the paper, section VIII, method 2; by its figure 2 count is 1 at the packet after a drop).
+        // p_b is 0.05 (the paper, section VII, method 2; by its figure 2 count is 1 at the packet after a drop).
         let mut counts = [0; 21];
         for gap in gaps {
             counts[gap] += 1;

@@ -129,6 +129,10 @@ impl Endpoint {
             self.on_syn_acknowledged(now, segment);
             self.rx.ack_now = true;
         } else {
+            if self.ecn.is_some() {
+                // RFC 3168 §6.1.1: a peer that asks again without ECN does none.
+                self.settle_ecn(segment);
+            }
             self.tx.nxt = 0;
         }
     }

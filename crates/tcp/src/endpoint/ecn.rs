@@ -46,9 +46,12 @@ impl Endpoint {
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, ack: u64) {
         let Some(ecn) = &mut self.ecn else { return };
-        if ecn.on_echo(ack, self.tx.max) && self.tx.progress.phase == Phase::Open {
+        // One that ends a recovery is not judged: the next one has ECE too, until CWR has arrived.
+        if self.tx.progress.phase == Phase::Open && ecn.on_echo(ack, self.tx.max) {
             self.recovery.reduce_for_mark(&mut self.tx);
-            self.tx.request(Request::ToSsthresh);
+            if self.tx.window.cwnd() > self.tx.window.ssthresh() {
+                self.tx.request(Request::ToSsthresh);
+            }
         }
     }
 

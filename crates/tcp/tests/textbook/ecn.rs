@@ -71,6 +71,23 @@ fn a_syn_that_is_lost_goes_again_without_ecn() {
 }
 
 #[test]
+fn a_syn_ack_that_is_lost_leaves_nobody_with_ecn() {
+    let config = Config { ecn: true, ..plain("sack") };
+    let mut pair = Pair::new(config.clone(), config, MS(50));
+    pair.client_writes(0, 1000);
+    let mut answers = 0;
+    pair.run_for(Duration::from_secs(3), |sent| {
+        answers += u32::from(sent.from == Side::Server);
+        if sent.from == Side::Server && answers == 1 { Fate::Drop } else { Fate::Deliver }
+    });
+    assert_eq!(pair.client.state(), State::Established);
+    let of_server = pair.log.iter().filter(|sent| sent.from == Side::Server);
+    let with_ece = of_server.map(|sent| sent.segment.flags.contains(Flags::ECE));
+    assert!(with_ece.take(2).eq([true, false]), "the second SYN asks for none");
+    assert!(pair.log.iter().all(|sent| sent.ecn == Ecn::NotCapable));
+}
+
+#[test]
 fn a_mark_halves_the_window_and_nothing_is_sent_again() {
     for name in PROFILES {
         let mut s = bulk(capable(name), 200);
