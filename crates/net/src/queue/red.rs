@@ -131,6 +131,11 @@ impl<H: Handle> Red<H> {
         self.avg += w_q * (q - self.avg);
     }
 
+    /// A packet was dropped as it came: nothing waits still, if nothing did.
+    fn idle_since(&self, now: Instant) -> Option<Instant> {
+        (self.backlog.occupancy().packets == 0).then_some(now)
+    }
+
     /// `p_b`: from nothing at `min` to `max_p` at `max`, and "gentle" from there to 1 at twice `max`.
     fn p_b(&self) -> f64 {
         let [min, max] = [f64::from(self.config.min), self.max_th()];
@@ -209,13 +214,6 @@ impl<H: Handle> Discipline<H> for Red<H> {
         (self.avg, self.count, self.left_at) = (0.0, None, None);
         self.marks.clear();
         self.backlog.clear()
-    }
-}
-
-impl<H: Handle> Red<H> {
-    /// A packet was dropped as it came: nothing waits still, if nothing did.
-    fn idle_since(&self, now: Instant) -> Option<Instant> {
-        (self.backlog.occupancy().packets == 0).then_some(now)
     }
 }
 

@@ -44,7 +44,7 @@ impl Ecn {
     pub(crate) fn on_data(&mut self, flags: Flags) -> bool {
         let echoed = self.echoes;
         if flags.contains(Flags::CWR) {
-            // "After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets will not have the ECN-Echo
+            // "After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets do not have the ECN-Echo
             // flag set."
             self.echoes = false;
         }
@@ -69,7 +69,7 @@ impl Ecn {
         position < self.reduced
     }
 
-    /// The window is reduced, for whatever reason (§6.1.2: "the CWR flag … on the first new data packet").
+    /// The window is reduced, for whatever reason (§6.1.2: CWR goes with the first new data after it).
     pub(crate) fn on_reduction(&mut self, max: u64) {
         self.answered = max;
         self.cwr_due = true;
@@ -90,7 +90,7 @@ impl Ecn {
         if std::mem::take(&mut self.cwr_due) {
             flags = flags | Flags::CWR;
         }
-        // §5: "SHOULD be ECT(0)" where a sender uses one of the two.
+        // §6.1.2: of the two, ECT(0) SHOULD be used.
         (flags, Mark::Capable0)
     }
 }
