@@ -44,6 +44,8 @@ pub(crate) struct AckSample {
     pub(crate) reorders_far: bool,
     /// Where loss recovery stood when it arrived, the losses that it shows included.
     pub(crate) phase: Phase,
+    /// It echoes a mark of congestion, and both ends do ECN.
+    pub(crate) ecn_echo: bool,
     /// What it shows of the path, where the controller [asks for it](super::Needs::path_samples).
     pub(crate) path: Option<PathSample>,
 }
@@ -70,8 +72,6 @@ pub(crate) struct PathSample {
     /// SND.UNA after it.
     pub(crate) una: u64,
     pub(crate) nxt: u64,
-    /// It echoes a mark of congestion (RFC 3168 §6.1.2). Endpoints do not negotiate ECN yet.
-    pub(crate) ecn_echo: bool,
 }
 
 impl AckSample {
@@ -82,10 +82,10 @@ impl AckSample {
     }
 
     /// Whether a loss-based algorithm may let the window grow by it: new data was acknowledged outside fast recovery, and the
-    /// window was used.
+    /// window was used. RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
     #[inline]
     pub(crate) fn grows(&self, window: &Window) -> bool {
-        self.acked > 0 && self.phase != Phase::Recovery && self.used(window)
+        self.acked > 0 && self.phase != Phase::Recovery && !self.ecn_echo && self.used(window)
     }
 }
 
@@ -137,6 +137,7 @@ impl AckSample {
             cwnd_limited: true,
             reorders_far: false,
             phase: Phase::Open,
+            ecn_echo: false,
             path: None,
         }
     }
@@ -156,7 +157,6 @@ impl PathSample {
             wait: Duration::ZERO,
             una: 0,
             nxt: 0,
-            ecn_echo: false,
         }
     }
 }
@@ -184,5 +184,6 @@ mod tests {
         assert!(!AckSample { phase: Phase::Recovery, ..sample }.grows(&window));
         assert!(AckSample { phase: Phase::Loss, ..sample }.grows(&window));
         assert!(!AckSample { acked: 0, ..sample }.grows(&window));
+        assert!(!AckSample { ecn_echo: true, ..sample }.grows(&window));
     }
 }

@@ -61,6 +61,7 @@ impl ShadowWindow {
             cwnd_limited,
             reorders_far: false,
             phase: Phase::Open,
+            ecn_echo: false,
             path: None,
         };
         self.control.on_ack(&mut self.window, &sample);

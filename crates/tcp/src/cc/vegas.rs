@@ -85,7 +85,7 @@ impl Vegas {
         if self.queued > BETA * window.smss {
             window.set_cwnd(window.cwnd - window.smss);
             lower_ssthresh(window);
-        } else if self.queued < ALPHA * window.smss && ack.used(window) {
+        } else if self.queued < ALPHA * window.smss && !ack.ecn_echo && ack.used(window) {
             window.set_cwnd(window.cwnd + window.smss);
         }
     }

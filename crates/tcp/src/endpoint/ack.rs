@@ -224,7 +224,7 @@ impl Endpoint {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "with each acknowledgement; a call is 30 instructions")]
     fn recover(&mut self, now: Instant, segment: &Segment, facts: &AckFacts, flight: u64) -> Option<Instant> {
-        let ecn_echo = segment.flags.contains(Flags::ECE);
+        let ecn_echo = self.ecn.is_some() && segment.flags.contains(Flags::ECE);
         if !self.recovery.counts_duplicates() {
             return self.find_losses(now, *facts, flight, ecn_echo);
         }
@@ -320,12 +320,12 @@ impl Endpoint {
                 || self.config.linux_details && self.uses_window(),
             reorders_far: ack.reorders_far,
             phase: tx.progress.phase,
+            ecn_echo: ack.ecn_echo,
             path: None,
         };
         if tx.cc.samples_path() {
-            self.tell_control_of_path(sample, ack.lost, ack.ecn_echo);
-        } else if !ack.ecn_echo || self.ecn.is_none() {
-            // RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
+            self.tell_control_of_path(sample, ack.lost);
+        } else {
             self.tx.cc.on_ack(&mut self.tx.window, &sample);
         }
     }
@@ -337,13 +337,12 @@ impl Endpoint {
 
     // The sample by value: by reference it would be in memory where nobody asks for the path.
     #[cold]
-    fn tell_control_of_path(&mut self, mut sample: AckSample, lost: u64, ecn_echo: bool) {
+    fn tell_control_of_path(&mut self, mut sample: AckSample, lost: u64) {
         let tx = &mut self.tx;
         let Delivery { octets, total, rtt, rate } = tx.cc.take_delivery(tx.una);
         let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
         let wait = tx.cc.pacing_wait(sample.now);
-        let path =
-            PathSample { delivered: octets, lost, in_flight, total, rtt, rate, wait, una, nxt, ecn_echo };
+        let path = PathSample { delivered: octets, lost, in_flight, total, rtt, rate, wait, una, nxt };
         sample.path = Some(path);
         tx.cc.on_path(&mut tx.window, &sample, in_flight);
     }
@@ -352,11 +351,8 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self) {
         self.help_before_recovery();
-        self.tx.answered = self.has_answered();
         self.recovery.enter(&mut self.tx);
-        self.tx.answered = false;
         self.help_after_entering_recovery();
-        self.note_reduction();
         self.counters.fast_retransmits += 1;
         self.emit(Event::RecoveryEntered);
         self.startup_loss();

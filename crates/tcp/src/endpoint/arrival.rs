@@ -130,8 +130,7 @@ impl Endpoint {
             self.rx.ack_now = true;
         } else {
             if self.ecn.is_some() {
-                // RFC 3168 §6.1.1: a peer that asks again without ECN does none.
-                self.settle_ecn(segment);
+                self.settle_ecn_again(segment);
             }
             self.tx.nxt = 0;
         }

@@ -68,7 +68,7 @@ impl Endpoint {
             flags = flags | self.notices();
         }
         if let Some(ecn) = &mut self.ecn {
-            let (more, mark) = ecn.on_build();
+            let (more, mark) = ecn.on_build(&mut self.tx.answers);
             (flags, ip.ecn) = (flags | more, mark);
         }
         (flags, ip)

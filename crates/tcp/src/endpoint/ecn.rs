@@ -12,15 +12,17 @@ impl Endpoint {
     /// What a SYN or SYN-ACK adds (RFC 3168 §6.1.1).
     #[cold]
     pub(super) fn ecn_setup(&mut self) -> Flags {
-        if self.state == State::SynReceived {
-            return SYN_ACK;
+        let Some(ecn) = &mut self.ecn else { return Flags::NONE };
+        if self.state != State::SynReceived && self.tx.max > 0 {
+            // §6.1.1.1: who dropped the first SYN may do so for its flags (Linux's `tcp_ecn_fallback`). The peer may answer the
+            // first one all the same.
+            ecn.decline();
         }
-        if self.tx.max == 0 {
-            return SYN;
+        match self.state {
+            _ if ecn.has_declined() => Flags::NONE,
+            State::SynReceived => SYN_ACK,
+            _ => SYN,
         }
-        // §6.1.1.1: who dropped the first SYN may do so for its flags (Linux's `tcp_ecn_fallback`).
-        self.ecn = None;
-        Flags::NONE
     }
 
     /// The peer's SYN or SYN-ACK.
@@ -28,6 +30,16 @@ impl Endpoint {
     pub(super) fn settle_ecn(&mut self, segment: &Segment) {
         if !agrees(segment.flags) {
             self.ecn = None;
+        }
+    }
+
+    /// Its SYN again. One without ECN does not take back what the SYN-ACK to the first has agreed to: both may have arrived.
+    #[cold]
+    pub(super) fn settle_ecn_again(&mut self, segment: &Segment) {
+        if let Some(ecn) = &mut self.ecn
+            && !agrees(segment.flags)
+        {
+            ecn.decline();
         }
     }
 
@@ -45,26 +57,17 @@ impl Endpoint {
     /// congestion loss", without a retransmission. Within a recovery the window has been reduced.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, ack: u64) {
-        let Some(ecn) = &mut self.ecn else { return };
+        // RFC 4015 §3 step 8 restores nothing by an acknowledgement with ECE; Linux by none since the episode began
+        // (`tcp_fastretrans_alert`: `prior_ssthresh = 0`).
+        self.spurious.keep_reduction();
+        self.recovery.keep_reduction();
         // One that ends a recovery is not judged: the next one has ECE too, until CWR has arrived.
-        if self.tx.progress.phase == Phase::Open && ecn.on_echo(ack, self.tx.max) {
+        if self.tx.progress.phase == Phase::Open && self.tx.answers.is_new(ack) {
+            self.help_before_recovery();
             self.recovery.reduce_for_mark(&mut self.tx);
             if self.tx.window.cwnd() > self.tx.window.ssthresh() {
                 self.tx.request(Request::ToSsthresh);
             }
-        }
-    }
-
-    /// What is outstanding was sent before the window was reduced for a mark: RFC 3168 §6.1.2, marks and losses of one window of
-    /// data are one indication (Linux, `tcp_enter_recovery`: not where `tcp_in_cwnd_reduction`).
-    pub(super) fn has_answered(&self) -> bool {
-        self.ecn.as_ref().is_some_and(|ecn| ecn.has_answered(self.tx.una))
-    }
-
-    /// A loss has reduced the window.
-    pub(super) fn note_reduction(&mut self) {
-        if let Some(ecn) = &mut self.ecn {
-            ecn.on_reduction(self.tx.max);
         }
     }
 }

@@ -134,7 +134,7 @@ impl Endpoint {
             eln.before_timeout(&self.tx);
         }
         self.recovery.on_timeout(now, &mut self.tx, &self.config, first);
-        self.note_reduction();
+        self.tx.answers.on_loss(self.tx.max);
         self.startup_loss();
     }
 

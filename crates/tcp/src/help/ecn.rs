@@ -5,19 +5,18 @@
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::Flags;
 
-/// What an end keeps: as a receiver what it echoes, as a sender what it has answered.
+use crate::send::answers::Answers;
+
+/// What an end keeps of marks: as a receiver what it echoes, as a sender whether it asks for them. What it has answered is kept where
+/// the window is reduced ([`Answers`]).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ecn {
     /// A packet with the mark CE has come, and no CWR since.
     echoes: bool,
     /// What the packet of the segment that is being read says.
     arrived: bool,
-    /// The window was reduced: the next new data says so.
-    cwr_due: bool,
-    /// SND.NXT when it was: marks of data from before are answered.
-    answered: u64,
-    /// The same of the last one that a mark was the reason for.
-    reduced: u64,
+    /// A SYN or SYN-ACK without ECN was sent or received: what this end sends is not capable.
+    declined: bool,
     /// The next segment carries new data.
     carries_new: bool,
 }
@@ -52,27 +51,15 @@ impl Ecn {
         self.echoes != echoed || self.echoes && flags.contains(Flags::CWR)
     }
 
-    /// An acknowledgement of everything before `ack` has ECE; whether the window must be reduced. `max`: SND.MAX.
-    pub(crate) fn on_echo(&mut self, ack: u64, max: u64) -> bool {
-        // §6.1.2: "TCP should not react to congestion indications more than once every window of data". As in Linux, what acknowledges
-        // the first octet sent since then begins the next window.
-        if ack <= self.answered {
-            return false;
-        }
-        self.reduced = max;
-        self.on_reduction(max);
-        true
+    /// A SYN or SYN-ACK without ECN is sent, or has come. §6.1.1: a host "MUST NOT set ECT on data packets unless […] it has sent no
+    /// non-ECN-setup SYN", and SHOULD NOT where it has received one. It goes on to echo marks: the peer may have agreed before.
+    pub(crate) fn decline(&mut self) {
+        self.declined = true;
     }
 
-    /// The octet at `position` was sent before a mark reduced the window: its loss is the same indication of congestion.
-    pub(crate) fn has_answered(&self, position: u64) -> bool {
-        position < self.reduced
-    }
-
-    /// The window is reduced, for whatever reason (§6.1.2: CWR goes with the first new data after it).
-    pub(crate) fn on_reduction(&mut self, max: u64) {
-        self.answered = max;
-        self.cwr_due = true;
+    /// Whether [`Ecn::decline`] was called.
+    pub(crate) fn has_declined(&self) -> bool {
+        self.declined
     }
 
     /// A segment is about to be built. `fresh`: it carries data, all of it new.
@@ -82,12 +69,12 @@ impl Ecn {
 
     /// The flags of a segment besides its own, and the mark of its packet: pure acknowledgements, retransmissions and probes are not
     /// capable (§6.1.4 to §6.1.6).
-    pub(crate) fn on_build(&mut self) -> (Flags, Mark) {
+    pub(crate) fn on_build(&mut self, answers: &mut Answers) -> (Flags, Mark) {
         let mut flags = if self.echoes { Flags::ECE } else { Flags::NONE };
-        if !std::mem::take(&mut self.carries_new) {
+        if !std::mem::take(&mut self.carries_new) || self.declined {
             return (flags, Mark::NotCapable);
         }
-        if std::mem::take(&mut self.cwr_due) {
+        if answers.take_cwr() {
             flags = flags | Flags::CWR;
         }
         // §6.1.2: of the two, ECT(0) SHOULD be used.
@@ -117,7 +104,7 @@ mod tests {
     }
 
     fn echoes(ecn: &mut Ecn) -> bool {
-        ecn.on_build().0.contains(Flags::ECE)
+        ecn.on_build(&mut Answers::default()).0.contains(Flags::ECE)
     }
 
     #[test]
@@ -151,31 +138,30 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_data_is_answered_once() {
-        let mut ecn = Ecn::default();
-        assert!(ecn.on_echo(1_001, 10_001));
-        assert!(!ecn.on_echo(2_001, 11_001));
-        assert!(!ecn.on_echo(10_001, 11_001));
-        assert!(ecn.on_echo(10_002, 12_001));
-        assert!(ecn.has_answered(12_000) && !ecn.has_answered(12_001));
-        ecn.on_reduction(20_001);
-        assert!(!ecn.on_echo(20_001, 30_001));
-        assert!(!ecn.has_answered(19_000), "a loss was the reason");
+    fn only_new_data_is_capable_and_the_first_tells_of_the_reduction() {
+        let (mut ecn, mut answers) = (Ecn::default(), Answers::default());
+        let mut sends = |fresh, answers: &mut Answers| {
+            ecn.on_send(fresh);
+            ecn.on_build(answers)
+        };
+        assert_eq!(sends(true, &mut answers), (Flags::NONE, Mark::Capable0));
+        answers.on_loss(1_001);
+        assert_eq!(sends(false, &mut answers), (Flags::NONE, Mark::NotCapable), "sent again");
+        assert_eq!(sends(true, &mut answers), (Flags::CWR, Mark::Capable0));
+        assert_eq!(sends(true, &mut answers), (Flags::NONE, Mark::Capable0));
+        assert_eq!(
+            ecn.on_build(&mut answers),
+            (Flags::NONE, Mark::NotCapable),
+            "an acknowledgement after it"
+        );
     }
 
     #[test]
-    fn only_new_data_is_capable_and_the_first_tells_of_the_reduction() {
+    fn who_has_declined_sends_nothing_capable_and_still_echoes() {
         let mut ecn = Ecn::default();
-        assert_eq!(ecn.on_build(), (Flags::NONE, Mark::NotCapable));
+        ecn.decline();
+        brings(&mut ecn, Mark::Congested, Flags::ACK);
         ecn.on_send(true);
-        assert_eq!(ecn.on_build(), (Flags::NONE, Mark::Capable0));
-        ecn.on_reduction(1_001);
-        ecn.on_send(false);
-        assert_eq!(ecn.on_build(), (Flags::NONE, Mark::NotCapable), "sent again");
-        ecn.on_send(true);
-        assert_eq!(ecn.on_build(), (Flags::CWR, Mark::Capable0));
-        ecn.on_send(true);
-        assert_eq!(ecn.on_build(), (Flags::NONE, Mark::Capable0));
-        assert_eq!(ecn.on_build(), (Flags::NONE, Mark::NotCapable), "an acknowledgement after it");
+        assert_eq!(ecn.on_build(&mut Answers::default()), (Flags::ECE, Mark::NotCapable));
     }
 }

@@ -126,10 +126,11 @@ impl Iosl {
     }
 
     /// Algorithm 1 of [iosl], lines 12 to 29, after the conventional algorithm has had the acknowledgement. Within a recovery cwnd
-    /// does not rise: what was lost has been answered.
+    /// does not rise: what was lost has been answered; nor while data is outstanding that was sent before a mark reduced the window
+    /// (RFC 3168 §6.1.2: "just as a congestion loss").
     pub(crate) fn on_ack(&mut self, tx: &mut Sender, packet: u64) {
         let Some((radio, bdp)) = self.radio.zip(self.bdp(tx, packet)) else { return };
-        let may_rise = tx.progress.phase != Phase::Recovery;
+        let may_rise = tx.progress.phase != Phase::Recovery && !tx.answers.has_answered(tx.una);
         if radio.is_weak {
             self.strong.get_or_insert_with(|| settled(tx));
             // Lines 21 and 22.

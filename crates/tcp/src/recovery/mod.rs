@@ -186,11 +186,15 @@ impl LossRecovery {
 
     /// A mark tells of congestion, and nothing is lost: ssthresh falls by the octets that a loss would go by.
     pub(crate) fn reduce_for_mark(&self, tx: &mut Sender) {
-        if let Self::Rack(_) = self {
-            // As in Linux, of cwnd.
-            tx.reduce_from(tx.window.cwnd());
-        } else {
-            tx.reduce();
+        // With RACK as in Linux, of cwnd.
+        let octets = if self.counts_duplicates() { tx.flight_for_reduction() } else { tx.window.cwnd() };
+        tx.reduce_for_mark(octets);
+    }
+
+    /// The network is congested: whether or not the losses under repair were ones, their reduction stands.
+    pub(crate) fn keep_reduction(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.undo.keep_reduction();
         }
     }
 

@@ -10,6 +10,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use crate::Config;
 use crate::cc::{Control, Controlled, Request, RttSample, Window};
 use crate::rtt::RttEstimator;
+use crate::send::answers::Answers;
 use crate::send::cuts::Cuts;
 use crate::send::progress::Progress;
 use crate::send::scoreboard::{DUP_THRESH, Range, Scoreboard};
@@ -49,8 +50,6 @@ pub(crate) struct Sender {
     pub(crate) probe_due: bool,
     /// What does not fill a segment waits for more (`TCP_CORK`, `MSG_MORE`).
     pub(crate) corked: bool,
-    /// The window has been reduced for a mark of the data that is outstanding: a loss of it does not reduce it again.
-    pub(crate) answered: bool,
     pub(crate) buffer: SendBuffer,
     pub(crate) progress: Progress,
     pub(crate) board: Scoreboard,
@@ -63,6 +62,8 @@ pub(crate) struct Sender {
     pub(crate) timed: Option<(u64, Instant)>,
     /// `DupThresh` where segments overtake others, until all below this position is acknowledged (RFC 4653).
     pub(crate) patience: Option<(u32, u64)>,
+    /// Which marks of congestion it has answered, where ends do ECN.
+    pub(crate) answers: Answers,
     /// Where segments that are outstanding end, if SACK blocks count whole ones only ([`Config::linux_details`]).
     cuts: Option<Box<Cuts>>,
 }
@@ -96,9 +97,9 @@ impl Sender {
             probes: 0,
             probe_due: false,
             corked: false,
-            answered: false,
             probed: None,
             patience: None,
+            answers: Answers::default(),
             cuts: config.linux_details.then(Box::default),
         }
     }
@@ -199,9 +200,22 @@ impl Sender {
 
     /// The same by so many octets.
     pub(crate) fn reduce_from(&mut self, octets: u64) {
-        if !self.answered {
+        self.reduce_for(self.una, octets);
+    }
+
+    /// The same for the loss of what was sent at `position`. RFC 3168 §6.1.2: marks and losses of one window of data are one indication
+    /// of congestion (Linux, `tcp_enter_recovery`: not where `tcp_in_cwnd_reduction`).
+    pub(crate) fn reduce_for(&mut self, position: u64, octets: u64) {
+        if !self.answers.has_answered(position) {
             self.cc.on_loss(&mut self.window, octets);
+            self.answers.on_loss(self.max);
         }
+    }
+
+    /// The window falls for a mark, as by a loss of so many octets.
+    pub(crate) fn reduce_for_mark(&mut self, octets: u64) {
+        self.cc.on_loss(&mut self.window, octets);
+        self.answers.on_mark(self.max);
     }
 
     /// The first octets outstanding go out again, whatever the window says.

@@ -58,6 +58,8 @@ impl Before {
 pub(crate) struct Spurious {
     /// State from before the first timeout, while it may have to be restored.
     saved: Option<Box<Restored>>,
+    /// A mark has told of congestion since: the window is not restored.
+    congested: bool,
     /// The peer has reported a duplicate once: it speaks RFC 2883.
     dsack_seen: bool,
     eifel: eifel::Eifel,
@@ -72,6 +74,7 @@ impl Spurious {
             eifel: eifel::Eifel::new(eifel),
             frto: frto::FrtoState::new(frto),
             saved: None,
+            congested: false,
             dsack_seen: false,
             pending_rto: None,
         }
@@ -83,6 +86,7 @@ impl Spurious {
             // RFC 4015 §3 step 0 and RFC 3522 §3.2 step 1: at the start of loss recovery only. A timeout in the middle of
             // another recovery says nothing about the path.
             self.saved = (!now.in_recovery).then(|| Box::new(Restored::of(config, now)));
+            self.congested = false;
             self.eifel.arm(!now.in_recovery);
         }
         self.frto.on_timeout(now.max, first && !now.in_recovery);
@@ -92,6 +96,11 @@ impl Spurious {
     pub(crate) fn on_retransmission(&mut self, tsval: Option<u32>, end: u64) {
         self.eifel.on_retransmission(tsval);
         self.frto.on_retransmission(end);
+    }
+
+    /// A mark tells of congestion: the window stays as it is, even if the timeout was spurious.
+    pub(crate) fn keep_reduction(&mut self) {
+        self.congested = true;
     }
 
     /// A timeout is to be judged: [`Spurious::judge`] must see each acknowledgement.

@@ -43,10 +43,16 @@ pub(crate) fn respond(spurious: &mut Spurious, s: &mut Sender, config: &Config, 
     s.progress.leave();
     // RFC 5682 §2.1 step 3b: `recover` falls back to SND.UNA, so that losses in what is outstanding meet fast retransmit again.
     s.progress.forget_timeout(s.una);
+    // Step 8: "If the acceptable ACK has the ECN-Echo flag [RFC3168] set, then proceed to step (DONE)". As in Linux, if any has since
+    // the timeout.
+    if spurious.congested {
+        return true;
+    }
     // Step 8: cwnd = FlightSize + min (bytes_acked, IW); ssthresh = pipe_prev
     let iw = config.initial_window.bytes(s.window.smss);
     let undo =
         Undo { rule: UndoRule::Rfc4015, cwnd: s.flight_size() + acked.min(iw), ssthresh: saved.pipe_prev };
     s.cc.on_spurious(&mut s.window, &saved.cc, &undo);
+    s.answers.on_undo();
     true
 }

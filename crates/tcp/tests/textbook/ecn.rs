@@ -1,12 +1,14 @@
 //! Explicit congestion notification at both ends: RFC 3168 §6.1.
 
-use handfast_core::Duration;
-use handfast_tcp::{Config, State};
-use handfast_wire::Ecn;
+use std::sync::Arc;
+
+use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_tcp::{Config, Endpoint, Event, Frto, Received, State, Undo};
 use handfast_wire::tcp::Flags;
+use handfast_wire::{Ecn, Payload};
 
 use crate::script::{MS, Script, bulk, lose, ten};
-use crate::support::{Fate, Pair, Sent, Side, data_of, plain};
+use crate::support::{Fate, Pair, SERVER_STREAM, Sent, Side, data_of, plain};
 
 /// Ten segments in flight, in congestion avoidance, and ECN.
 fn capable(name: &str) -> Config {
@@ -174,4 +176,171 @@ fn who_has_not_agreed_hears_no_marks() {
     assert_eq!(before, after);
     let (before, after) = answered(capable("sack"));
     assert_ne!(before, after, "the window was reduced");
+}
+
+#[test]
+fn a_syn_that_was_answered_after_all_leaves_a_client_that_echoes() {
+    // §6.1.1: the first SYN's answer comes when the second, without ECN, has left and is lost. The server may set ECT, so its marks
+    // must be echoed; the client "has sent a non-ECN-setup SYN" and sets none.
+    let config = Config { ecn: true, ..plain("sack") };
+    let mut pair = Pair::new(config.clone(), config, MS(600));
+    pair.client_writes(0, 1000);
+    let mut syns = 0;
+    pair.run_for(Duration::from_secs(2), |sent| {
+        let opens = sent.from == Side::Client && sent.segment.flags.contains(Flags::SYN);
+        syns += u32::from(opens);
+        if opens && syns == 2 { Fate::Drop } else { Fate::Deliver }
+    });
+    assert_eq!((syns, pair.server.state()), (2, State::Established));
+    pair.server.write(Payload::Synthetic { stream: SERVER_STREAM, offset: 0, len: 3000 });
+    pair.run_for(Duration::from_secs(3), |sent| {
+        if sent.from == Side::Server && !sent.segment.payload.is_empty() { Fate::Mark } else { Fate::Deliver }
+    });
+    let data = |side| {
+        let of_side =
+            pair.log.iter().filter(move |sent| sent.from == side && !sent.segment.payload.is_empty());
+        of_side.map(|sent| sent.ecn).collect::<Vec<_>>()
+    };
+    assert_eq!((data(Side::Client), data(Side::Server)), (vec![Ecn::NotCapable], vec![Ecn::Capable0; 3]));
+    let echoes =
+        pair.log.iter().filter(|sent| sent.from == Side::Client && sent.segment.flags.contains(Flags::ECE));
+    assert!(echoes.filter(|sent| !sent.segment.flags.contains(Flags::SYN)).count() > 0);
+}
+
+/// An acknowledgement with ECE; what the client sends in answer is lost.
+fn echo(s: &mut Script, octet: u64, sacks: &[(u64, u64)]) {
+    let mut ack = crate::script::ack(octet, sacks);
+    ack.flags = ack.flags | Flags::ECE;
+    s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
+}
+
+/// A timeout that F-RTO finds spurious by its second acknowledgement; `marked` of these has ECE. The window then, and whether the
+/// timeout was reported as spurious.
+fn held_up(config: Config, marked: usize) -> ((u64, u64), bool) {
+    let mut s = bulk(config, 60);
+    // RACK probes first.
+    let expired = (300..600).find(|&ms| !s.run(ms, |_| Fate::Drop).timeouts().is_empty());
+    assert!(expired.is_some());
+    for (i, octet) in [1000, 2000].into_iter().enumerate() {
+        if i + 1 == marked { echo(&mut s, octet, &[]) } else { _ = s.answer(octet, &[]) }
+    }
+    (s.window(), s.events().iter().any(|e| matches!(e.1, Event::SpuriousTimeout(_))))
+}
+
+#[test]
+fn a_spurious_timeout_restores_nothing_where_marks_tell_of_congestion() {
+    // RFC 4015 §3 step 8.
+    for (frto, name) in [(Frto::Basic, "newreno"), (Frto::Sack, "sack")] {
+        let config = Config { frto, ..capable(name) };
+        let ((cwnd, ssthresh), found) = held_up(config.clone(), 0);
+        assert!(found && cwnd >= 9000 && ssthresh == 10_000, "{name}: {cwnd} {ssthresh}");
+        for marked in [1, 2] {
+            let ((cwnd, ssthresh), found) = held_up(config.clone(), marked);
+            assert!(found && cwnd <= 3000 && ssthresh == 5000, "{name} {marked}: {cwnd} {ssthresh}");
+        }
+    }
+    // `tcp_fastretrans_alert`: the same where the kernel's rules judge.
+    let config = Config { undo: Undo::Linux, frto: Frto::Sack, ..capable("rack") };
+    assert_eq!(held_up(config.clone(), 0), ((10_000, 7500), true));
+    let ((cwnd, ssthresh), found) = held_up(config, 1);
+    assert!(found && cwnd < 5000 && ssthresh == 5000, "{cwnd} {ssthresh}");
+}
+
+/// A recovery of segment 1 that a DSACK finds needless; `marked`: an acknowledgement before it had ECE.
+fn needless(marked: bool) -> (u64, u64) {
+    let mut s = bulk(Config { undo: Undo::Linux, ..capable("rack") }, 10);
+    s.run(100, |_| Fate::Drop);
+    s.answer(1000, &[(2000, 5000)]);
+    s.run(150, |_| Fate::Drop);
+    if marked {
+        echo(&mut s, 5000, &[]);
+    } else {
+        _ = s.answer(5000, &[]);
+    }
+    s.answer(5000, &[(1000, 2000)]);
+    s.window()
+}
+
+#[test]
+fn a_needless_recovery_restores_nothing_where_marks_tell_of_congestion() {
+    assert_eq!(needless(false), (10_000, 7500));
+    let (cwnd, ssthresh) = needless(true);
+    assert!(cwnd <= 6000 && ssthresh == 5000, "{cwnd} {ssthresh}");
+}
+
+#[test]
+fn after_an_undo_the_next_mark_counts_at_once() {
+    let mut s = bulk(Config { undo: Undo::Linux, ..capable("rack") }, 40);
+    s.run(100, |_| Fate::Drop);
+    s.answer(1000, &[(2000, 5000)]).answer(5000, &[]).answer(5000, &[(1000, 2000)]);
+    assert_eq!(s.window(), (10_000, 7500));
+    s.newly_sent();
+    echo(&mut s, 6000, &[]);
+    assert!(s.window().1 <= 5500, "{:?}", s.window());
+}
+
+#[test]
+fn a_loss_after_a_mark_of_its_window_falls_in_proportion_to_what_was_in_flight() {
+    // RFC 6937 §3: `RecoverFS` is what is in flight when recovery begins, some forty segments, not the twenty of the window that the
+    // mark has left: of every two that arrive one goes.
+    let mut s = bulk(capable("rack"), 2000);
+    s.run(3050, |_| Fate::Deliver);
+    let before = s.window().0;
+    assert!((39_000..42_000).contains(&before), "{before}");
+    let first = s.snapshot().sent / 1000;
+    let (mut marks, mut loses) = (mark(&[first]), lose(&[first + 1]));
+    s.run(3199, |sent| match loses(sent) {
+        Fate::Deliver => marks(sent),
+        fate => fate,
+    });
+    s.pair.log.clear();
+    s.run(3201, |_| Fate::Deliver);
+    let sent = s.pair.client_data().len() as u64;
+    assert!(s.window().1 >= before / 2 - 1000, "one reduction");
+    assert!((15..=25).contains(&sent), "{sent} for {before}");
+}
+
+#[test]
+fn what_a_probe_repairs_after_a_mark_of_its_window_is_no_second_reduction() {
+    // 9 is lost, and marks of its window were heard before the probe goes.
+    let repaired = |marks: &[u64]| {
+        let mut s = bulk(capable("rack"), 10);
+        let (mut loses, mut marks) = (lose(&[9]), mark(marks));
+        s.run(420, |sent| match loses(sent) {
+            Fate::Deliver => marks(sent),
+            fate => fate,
+        });
+        s.pair.client_writes(10_000, 1000);
+        s.run(600, |_| Fate::Deliver);
+        s.pair.client_writes(11_000, 1000);
+        s.run(700, |_| Fate::Deliver);
+        (s.window().1, with(&s, Side::Client, Flags::CWR))
+    };
+    // By the probe alone, or by the mark alone; told with the next new data.
+    assert_eq!(repaired(&[]), (5500, vec![600]));
+    assert_eq!(repaired(&[3]), (5000, vec![420]));
+}
+
+#[test]
+fn crossing_syns_agree() {
+    let config = Arc::new(Config { ecn: true, ..plain("sack") });
+    let now = Instant::from_millis(1000);
+    let mut ends = [(4000, 80), (80, 4000)]
+        .map(|(local, remote)| Endpoint::connect(config.clone(), local, remote, SeqNum(500), now));
+    for _ in 0..4 {
+        let said = ends.each_mut().map(|end| end.poll_transmit(now, Bytes(u64::MAX)));
+        for (to, transmit) in [(1, &said[0]), (0, &said[1])] {
+            if let Some(transmit) = transmit {
+                ends[to].on_segment(now, &Received::plain(&transmit.segment));
+            }
+        }
+    }
+    for end in &mut ends {
+        assert_eq!(end.state(), State::Established);
+        end.write(Payload::Synthetic { stream: SERVER_STREAM, offset: 0, len: 1000 });
+        assert_eq!(
+            end.poll_transmit(now, Bytes(u64::MAX)).map(|transmit| transmit.ip.ecn),
+            Some(Ecn::Capable0)
+        );
+    }
 }

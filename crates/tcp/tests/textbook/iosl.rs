@@ -5,7 +5,7 @@ use handfast_tcp::{Config, IoslRules, Radio, Resumption, State, StoredPath};
 use handfast_wire::tcp::Segment;
 
 use crate::script::{MS, Script, bulk, bulk_to, data, lose, ten};
-use crate::support::{Fate, Pair, Side};
+use crate::support::{Fate, Pair, Sent, Side};
 
 /// A bulk transfer whose client has the layer.
 fn layered(config: Config, segments: u32) -> Script {
@@ -420,6 +420,39 @@ fn what_congestion_takes_afterwards_stays_taken() {
         s.lose(4350, &[next]);
         let (after, _) = s.window();
         assert!(after < before * 4 / 5, "{profile}: {before} {after}");
+    }
+}
+
+#[test]
+fn what_marks_of_congestion_take_stays_taken() {
+    // RFC 3168 §6.1.2: as a loss.
+    for profile in ["newreno", "rack"] {
+        let mut s = layered(Config { ecn: true, ..ten(profile) }, 20_000);
+        s.run(3000, |_| Fate::Deliver);
+        let (before, _) = s.window();
+        s.pair.client.on_radio(Radio { rate: carrying(20), is_weak: true });
+        s.run(3201, |_| Fate::Deliver);
+        assert_eq!(s.window().0, 18_000, "{profile}: nine tenths");
+        // A mark while the radio is weak, which decides the window once the marked window is acknowledged.
+        let mut marked = None;
+        let mut wire = |sent: &Sent| match marked {
+            _ if sent.from == Side::Server || sent.segment.payload.is_empty() => Fate::Deliver,
+            Some(at) if sent.at == at => Fate::Late(MS(30)),
+            Some(_) => Fate::Deliver,
+            None => {
+                marked = Some(sent.at);
+                Fate::Mark
+            }
+        };
+        let heard = (3202..3600).find(|&ms| s.run(ms, &mut wire).window().1 > 1000).expect("the echo");
+        s.run(heard + 20, &mut wire);
+        assert!(s.window().0 < 14_000, "{profile}: {:?}", s.window());
+        s.run(heard + 120, &mut wire);
+        assert_eq!(s.window().0, 18_000, "{profile}");
+        // Strong again: what was stored as the signal became weak is not restored over the mark.
+        s.pair.client.on_radio(Radio { rate: carrying(before / 1000), is_weak: false });
+        s.run(heard + 250, |_| Fate::Deliver);
+        assert!(before >= 40_000 && s.window().0 < 30_000, "{profile}: {before} {:?}", s.window());
     }
 }
 

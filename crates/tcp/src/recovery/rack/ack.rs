@@ -100,10 +100,10 @@ impl Rack {
     fn answer_probe(&mut self, tx: &mut Sender, facts: &AckFacts) {
         let bare_duplicate = facts.bare && facts.sacks.fresh == 0;
         let dsack = self.arrivals.dsack.map(|d| d.end);
-        if self.probe.has_repaired(&Answer { una: tx.una, dsack, bare_duplicate }) {
+        if let Some(end) = self.probe.repaired(&Answer { una: tx.una, dsack, bare_duplicate }) {
             self.counters.loss_probe_recoveries += 1;
             let cwnd = tx.window.cwnd();
-            tx.cc.on_loss(&mut tx.window, cwnd);
+            tx.reduce_for(end - 1, cwnd);
             tx.request(Request::ToSsthresh);
         }
     }

@@ -15,7 +15,9 @@ impl Algorithm for Rack {
 
     fn enter(&mut self, s: &mut Sender) {
         self.undo.begin(s.una, s.cc.save(&s.window), self.log.under_way());
-        self.prr = Prr::begin(s.window.cwnd());
+        // `RecoverFS` is what is in flight: where a mark has reduced the window just before, cwnd is less.
+        let marked = if s.answers.has_answered(s.una) { s.flight_size() } else { 0 };
+        self.prr = Prr::begin(s.window.cwnd().max(marked));
         self.probe.forget();
         // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
         s.reduce_from(s.window.cwnd());

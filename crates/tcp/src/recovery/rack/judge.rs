@@ -132,7 +132,9 @@ impl Rack {
 
     /// `tcp_undo_cwnd_reduction`. `unmark`: nothing is lost after all.
     fn undo_reduction(&mut self, tx: &mut Sender, unmark: bool) {
-        self.undo.restore(&mut tx.cc, &mut tx.window);
+        if self.undo.restore(&mut tx.cc, &mut tx.window) {
+            tx.answers.on_undo();
+        }
         if unmark {
             self.log.unmark(tx.una);
         }

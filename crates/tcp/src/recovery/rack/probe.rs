@@ -59,15 +59,15 @@ impl Probe {
         *self = Self::default();
     }
 
-    /// §7.4.2 `TLP_process_ack`; true where the probe has repaired a loss that nobody noticed.
-    pub(crate) fn has_repaired(&mut self, answer: &Answer) -> bool {
-        let Some(probe) = self.outstanding.filter(|p| answer.una >= p.end) else { return false };
+    /// §7.4.2 `TLP_process_ack`: the end of what the probe has repaired, a loss that nobody noticed.
+    pub(crate) fn repaired(&mut self, answer: &Answer) -> Option<u64> {
+        let probe = self.outstanding.filter(|p| answer.una >= p.end)?;
         let original_arrived = !probe.is_retrans || answer.dsack == Some(probe.end);
         let beyond = answer.una > probe.end;
         if original_arrived || beyond || answer.bare_duplicate {
             self.outstanding = None;
         }
-        !original_arrived && beyond
+        (!original_arrived && beyond).then_some(probe.end)
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
             (false, Answer { una: 101, ..ACK }, false, false),
         ] {
             let mut p = probed(is_retrans);
-            assert_eq!(p.has_repaired(&answer), repaired, "{answer:?}");
+            assert_eq!(p.repaired(&answer), repaired.then_some(100), "{answer:?}");
             assert_eq!(p.is_outstanding(), outstanding, "{answer:?}");
         }
     }

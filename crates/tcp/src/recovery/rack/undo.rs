@@ -16,6 +16,8 @@ pub(crate) struct Episode {
     before: Saved,
     /// The ssthresh to restore.
     ssthresh: u64,
+    /// A mark has told of congestion since (`prior_ssthresh` of 0): nothing is restored.
+    congested: bool,
 }
 
 /// The episode that may have to be undone, and the first retransmission's timestamp.
@@ -36,7 +38,7 @@ impl Undo {
         let unreported = Some(under_way).filter(|&octets| octets > 0);
         // Linux: `tcp_current_ssthresh`.
         let ssthresh = before.ssthresh.max(before.cwnd / 4 * 3);
-        self.episode = Some(Episode { marker, unreported, before, ssthresh });
+        self.episode = Some(Episode { marker, unreported, before, ssthresh, congested: false });
     }
 
     /// Nothing of what has been reduced is to be taken back.
@@ -86,9 +88,16 @@ impl Undo {
         self.episode.is_some() && ecr.is_some_and(older)
     }
 
-    /// Restores the window, where there is something to restore.
-    pub(crate) fn restore(&mut self, control: &mut Control, window: &mut Window) {
-        let Some(e) = self.episode.take() else { return };
+    /// A mark tells of congestion: the window stays as it is, whatever the episode turns out to be.
+    pub(crate) fn keep_reduction(&mut self) {
+        if let Some(e) = &mut self.episode {
+            e.congested = true;
+        }
+    }
+
+    /// Restores the window, where there is something to restore. Whether there was.
+    pub(crate) fn restore(&mut self, control: &mut Control, window: &mut Window) -> bool {
+        let Some(e) = self.episode.take().filter(|e| !e.congested) else { return false };
         // Linux: cwnd = max (cwnd, prior_cwnd), and ssthresh never falls by it.
         let undo = cc::Undo {
             rule: UndoRule::Linux,
@@ -96,6 +105,7 @@ impl Undo {
             ssthresh: window.ssthresh().max(e.ssthresh),
         };
         control.on_spurious(window, &e.before, &undo);
+        true
     }
 }
 
