@@ -226,6 +226,7 @@ impl Connection {
                 sent += 1;
             }
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
+            segment.flags = self.options.help.depart(segment.flags);
             self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &self.queue);
             let mut bytes = Vec::new();
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);

@@ -5,6 +5,7 @@ mod calls;
 mod chrono;
 mod connection;
 mod fill;
+mod help;
 mod info;
 mod offload;
 mod options;

@@ -3,6 +3,7 @@
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle};
 
+use super::help::{self, Help};
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 
@@ -41,6 +42,7 @@ pub(super) struct Options {
     keepalive_interval_s: Option<u64>,
     keepalive_probes: Option<u8>,
     syn_retries: Option<u8>,
+    pub(super) help: Help,
     /// Others, which change nothing here, as they were set.
     noted: Vec<((i32, i32), i32)>,
 }
@@ -52,7 +54,7 @@ impl Options {
         let base = settings.config(mss, passive);
         let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
         let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
-        Config {
+        self.help.over(Config {
             nagle: self.nagle(),
             user_timeout: self.user_timeout(),
             congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
@@ -63,7 +65,7 @@ impl Options {
             receive_buffer: own_buffer.unwrap_or(base.receive_buffer),
             receive_autotuning: base.receive_autotuning && own_buffer.is_none(),
             ..base
-        }
+        })
     }
 
     pub(super) fn is_kept_alive(&self) -> bool {
@@ -196,7 +198,9 @@ impl Stack {
             _ => {}
         }
         let value = int(value)?;
+        let mut told = None;
         match level {
+            help::LEVEL => told = options.help.set(name, value)?,
             libc::SOL_SOCKET => options.set_socket(&settings, name, value)?,
             libc::IPPROTO_TCP => options.set_tcp(name, value)?,
             libc::IPPROTO_IP | libc::IPPROTO_IPV6 => options.note(level, name, value),
@@ -205,6 +209,9 @@ impl Stack {
         if let Some(id) = self.stream_of(fd)? {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.apply_options(now);
+                if let Some(told) = &told {
+                    connection.tcp_mut().on_notification(now, told);
+                }
             }
             self.after(id);
         }
@@ -242,6 +249,7 @@ impl Stack {
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => self.segment_size(fd),
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
+            (help::LEVEL, _) => self.options(fd)?.help.get(name),
             (libc::SOL_SOCKET, libc::SO_ERROR) => Ok(self.take_error(fd)?),
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
                 let first = self.settings().wmem.map_or(16_384, |[_, first, _]| first);

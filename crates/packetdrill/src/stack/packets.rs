@@ -36,6 +36,7 @@ impl Stack {
         let id = self.connection_of(local, remote).or_else(|| self.open(local, remote, segment));
         let Some(id) = id else { return self.refuse(local, remote, segment) };
         let Some(connection) = self.connections.get_mut(&id) else { return };
+        let segment = &with_bits(segment, connection.options.help.arriving);
         let taken = connection.on_segment(now, &Received { segment, ip });
         self.after(id);
         if !taken {
@@ -94,6 +95,11 @@ impl Stack {
         }
         self.after(id);
     }
+}
+
+/// The segment as if it had come with these bits, which packetdrill cannot write.
+fn with_bits(segment: &Segment, bits: Flags) -> Segment {
+    Segment { flags: segment.flags | bits, ..segment.clone() }
 }
 
 /// ICMP errors (RFC 792, RFC 4443).
