@@ -247,6 +247,25 @@ def test_late_runs_are_repeated_once_and_then_left_out(handfast: Command, monkey
     assert "case 2 does not count: frames left late" in printed.stderr
 
 
+def test_the_kernel_beside_itself(handfast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[object] = []
+
+    def slower_each_time(data: dict[str, object]) -> None:
+        runs.append(data["scenario"])
+        aggregate = data["aggregate"]
+        assert isinstance(aggregate, dict)
+        aggregate["goodput_bps"] = 1e6 if len(runs) <= 2 else 2e6
+
+    pretend(monkeypatch, slower_each_time)
+    made = handfast("fidelity", "--seed", "7", "--cases", "2", "--kernel-twice")
+    assert runs == ["fidelity-7-1", "fidelity-7-2"] * 2, "and no simulation"
+    assert (made.exit_code, "above: lab, another run" in made.stdout) == (1, True)
+    document = json.loads((tmp_path / "out" / "fidelity-7-kernel" / "fidelity.json").read_text())
+    goodput = [case["metrics"]["goodput_bps"] for case in document["cases"]]
+    assert [(one["again"], one["lab"], one["within"]) for one in goodput] == [(1e6, 2e6, False)] * 2
+    assert document["against"] == "again"
+
+
 def test_without_rights_there_is_a_clear_word(handfast: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = requirements.Need("lab: rights", False, "no CAP_NET_ADMIN", "run as root (sudo)")
     monkeypatch.setattr(requirements, "needs", lambda: iter([lacking]))

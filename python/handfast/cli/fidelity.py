@@ -12,6 +12,7 @@ from rich.text import Text
 
 from handfast.cli import console, options, study
 from handfast.errors import FAILED
+from handfast.results import SIM
 from handfast.studies import fidelity as bench
 from handfast.studies.fidelity import BOUNDS, SHARE, Case, Fidelity, Row
 from handfast.studies.fidelity.bounds import Bound, Compared, Spread, Summary
@@ -19,6 +20,7 @@ from handfast.studies.fidelity.draw import Drops, Reorder, Trouble
 from handfast.tables import UNKNOWN
 
 MAX_CASES = 10_000
+_ABOVE = {SIM: "sim", bench.AGAIN: "lab, another run"}
 MARK = "!"
 """Beside a figure that is out of bounds."""
 
@@ -38,6 +40,9 @@ def fidelity(
         str | None,
         typer.Option("--scheme", metavar="S", help=f"One of {', '.join(bench.SCHEMES)} for all, not what is drawn."),
     ] = None,
+    twice: Annotated[
+        bool, typer.Option("--kernel-twice", help="The kernel beside itself: how far two of its runs are apart.")
+    ] = False,
     out: options.OutOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -50,19 +55,22 @@ def fidelity(
     handfast fidelity --seed 7 --cases 30       some ten minutes; root
     handfast fidelity --seed 7 --case 3         one of them again
     handfast fidelity --seed 7 --scheme linux-bbr    all of them by BBR
+    handfast fidelity --seed 7 --kernel-twice        what no simulator could beat
     handfast compare out/fidelity-7/case-03/scenario.toml --backend sim,lab
 
     Each case goes to a folder of DIR (--out, else out/fidelity-SEED, and with
-    --scheme out/fidelity-SEED-SCHEME), with its scenario; with --json alone
+    --scheme out/fidelity-SEED-SCHEME, and with --kernel-twice another
+    -kernel), with its scenario; with --json alone
     nothing is written. A lab run that was late is repeated once. Exit code 1:
     fewer than 80 % of the cases are within bounds
     (docs/explanation/fidelity.md).
     """
     chosen = [bench.draw(seed, number, scheme) for number in ([case] if case is not None else range(1, cases + 1))]
-    name = f"fidelity-{seed}" if scheme is None else f"fidelity-{seed}-{scheme}"
+    name = "-".join(["fidelity", str(seed), *([scheme] if scheme else []), *(["kernel"] if twice else [])])
+    against = bench.AGAIN if twice else SIM
     wanted = out if out is not None or json else Path("out") / name
     with console.progress("lab") as progress:
-        made = bench.study(chosen, out=wanted, progress=progress)
+        made = bench.study(chosen, against=against, out=wanted, progress=progress)
     # One case done again says nothing about all of them.
     if wanted is not None and case is None:
         made.write(wanted)
@@ -88,7 +96,7 @@ def _print(made: Fidelity, out: Path | None) -> None:
 
 def _cases(made: Fidelity) -> Table:
     table = Table(
-        title=f"fidelity · seed {made.seed} · above: sim, below: lab",
+        title=f"fidelity · seed {made.seed} · above: {_ABOVE[made.against]}, below: lab",
         caption=f"{MARK}: out of bounds. {UNKNOWN}: not reached, or not known.",
         title_justify="left",
         caption_justify="left",
@@ -122,7 +130,7 @@ def _troubled(trouble: Trouble) -> str:
 
 
 def _pair(bound: Bound, one: Compared) -> str:
-    ours, theirs = (UNKNOWN if value is None else bound.column.show(value) for value in (one.sim, one.lab))
+    ours, theirs = (UNKNOWN if value is None else bound.column.show(value) for value in (one.beside, one.lab))
     mark = MARK if one.within is False else " "
     return f"{ours}{mark}\n{theirs} "
 

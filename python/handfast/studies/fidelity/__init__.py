@@ -2,6 +2,6 @@
 
 from handfast.studies.fidelity.bounds import BOUNDS, SHARE
 from handfast.studies.fidelity.draw import SCHEMES, Case, draw, scenario
-from handfast.studies.fidelity.study import DOCUMENT, Fidelity, Row, study
+from handfast.studies.fidelity.study import AGAIN, DOCUMENT, Fidelity, Row, study
 
-__all__ = ["BOUNDS", "DOCUMENT", "SCHEMES", "SHARE", "Case", "Fidelity", "Row", "draw", "scenario", "study"]
+__all__ = ["AGAIN", "BOUNDS", "DOCUMENT", "SCHEMES", "SHARE", "Case", "Fidelity", "Row", "draw", "scenario", "study"]

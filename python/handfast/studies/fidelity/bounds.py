@@ -59,9 +59,9 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One metric of one case on both backends."""
+    """One metric of one case on both backends, or twice on the kernel."""
 
-    sim: float | None
+    beside: float | None
     lab: float | None
     error: Error | None
     """None where a backend has no figure."""
@@ -69,9 +69,9 @@ class Compared:
     """None where neither backend has a figure: there is nothing to judge."""
 
 
-def compare(bound: Bound, sim: Result, lab: Result) -> Compared:
+def compare(bound: Bound, beside: Result, lab: Result) -> Compared:
     """One metric of two runs of the same case."""
-    ours, theirs = (getattr(run.aggregate, bound.measure) for run in (sim, lab))
+    ours, theirs = (getattr(run.aggregate, bound.measure) for run in (beside, lab))
     if ours is None or theirs is None:
         return Compared(ours, theirs, None, None if ours is theirs else False)
     apart = abs(ours - theirs)

@@ -20,27 +20,30 @@ SCHEMA = 2
 """The version of the document."""
 DOCUMENT = "fidelity.json"
 """Where a study's directory keeps it."""
+AGAIN = "again"
+"""What a kernel is compared with where it runs each case twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case on both backends."""
+    """One case on both backends, or twice on the kernel."""
 
     case: Case
-    sim: Result
+    beside: Result
+    """The simulator's run, or the kernel's other one."""
     lab: Result
     attempts: int
     """How often the lab ran it: a run that does not count is repeated once."""
 
     @property
     def counts(self) -> bool:
-        """Whether the lab's run does."""
-        return self.lab.valid
+        """Whether the lab's run does, and the other."""
+        return self.lab.valid and self.beside.valid
 
     @property
     def metrics(self) -> dict[str, Compared]:
         """Each metric, by the measure's name."""
-        return {bound.measure: compare(bound, self.sim, self.lab) for bound in BOUNDS}
+        return {bound.measure: compare(bound, self.beside, self.lab) for bound in BOUNDS}
 
     @property
     def within(self) -> bool:
@@ -54,6 +57,8 @@ class Fidelity(Study):
 
     seed: int
     rows: tuple[Row, ...]
+    against: str = SIM
+    """What the kernel is compared with: the simulator, or itself (`AGAIN`)."""
 
     @property
     def counted(self) -> list[Row]:
@@ -78,7 +83,7 @@ class Fidelity(Study):
 
     def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
         """One row a case; each metric in the simulator, on the kernel, and whether it is within bounds."""
-        return {"cases": lambda: map(_flat, self.rows)}
+        return {"cases": lambda: (_flat(row, self.against) for row in self.rows)}
 
     def document(self) -> str:
         """The cases as JSON; names carry their unit, what is not known is null."""
@@ -87,8 +92,9 @@ class Fidelity(Study):
             "schema": SCHEMA,
             "version": __version__,
             "seed": self.seed,
+            "against": self.against,
             "environment": _environment(self.rows),
-            "cases": [_row(row) for row in self.rows],
+            "cases": [_row(row, self.against) for row in self.rows],
             "metrics": {bound.measure: _summary(bound, self.summary(bound)) for bound in BOUNDS},
             "kinds": {kind: {"within": within, "counted": of} for kind, (within, of) in self.by_kind.items()},
             "counted": counted,
@@ -114,27 +120,42 @@ class Fidelity(Study):
         return summarise([row.metrics[bound.measure] for row in self.counted])
 
 
-def study(cases: Sequence[Case], *, out: Path | None = None, progress: Progress | None = None) -> Fidelity:
-    """Do the cases of one seed: all in the simulator, then one by one in the lab, each kept in `out` as it ends."""
+def study(
+    cases: Sequence[Case], *, against: str = SIM, out: Path | None = None, progress: Progress | None = None
+) -> Fidelity:
+    """Do the cases of one seed: all in the simulator, then one by one in the lab, each kept in `out` as it ends.
+
+    With `AGAIN` the lab runs each case twice, and the simulator none: how far a kernel is from itself.
+    """
     places = [_Place(case, api.parse(scenario(case), f"{case.name}.toml"), _folder(out, case)) for case in cases]
     tasks.check([SIM, LAB], [place.scenario for place in places], None)
     for place in places:
         place.begin()
-    simulated = _run(SIM, places)
-    by_name = {place.case.name: (place, sim) for place, sim in zip(places, simulated, strict=True)}
+    beside = _run(SIM, places) if against == SIM else _real(places, progress)[0]
+    by_name = {place.case.name: (place, other) for place, other in zip(places, beside, strict=True)}
 
     def keep(lab: Result) -> None:
-        place, sim = by_name[lab.scenario]
-        place.keep([sim, lab])
+        place, other = by_name[lab.scenario]
+        # Two runs on the kernel have one name: the last one stays.
+        place.keep([other, lab] if against == SIM else [lab])
 
-    real = _run(LAB, places, progress, keep)
-    late = [index for index, run in enumerate(real) if not run.valid]
-    again = dict(zip(late, _run(LAB, [places[index] for index in late], progress, keep), strict=True))
+    real, late = _real(places, progress, keep)
     rows = tuple(
-        Row(place.case, sim, again.get(index, lab), 2 if index in again else 1)
-        for index, (place, sim, lab) in enumerate(zip(places, simulated, real, strict=True))
+        Row(place.case, other, lab, 2 if index in late else 1)
+        for index, (place, other, lab) in enumerate(zip(places, beside, real, strict=True))
     )
-    return Fidelity(cases[0].seed, rows)
+    return Fidelity(cases[0].seed, rows, against)
+
+
+def _real(
+    places: Sequence[_Place], progress: Progress | None = None, keep: Callable[[Result], None] | None = None
+) -> tuple[list[Result], set[int]]:
+    """Each case in the lab; those that were late once more, and which these are."""
+    runs = _run(LAB, places, progress, keep)
+    late = [index for index, run in enumerate(runs) if not run.valid]
+    for index, run in zip(late, _run(LAB, [places[index] for index in late], progress, keep), strict=True):
+        runs[index] = run
+    return runs, set(late)
 
 
 def _folder(out: Path | None, case: Case) -> Path | None:
@@ -179,12 +200,12 @@ def _environment(rows: Iterable[Row]) -> Mapping[str, Any]:
     return {name: getattr(found, name) for name in ("kernel", "processor", "cores", "realtime")}
 
 
-def _row(row: Row) -> Mapping[str, Any]:
+def _row(row: Row, against: str) -> Mapping[str, Any]:
     case, environment = row.case, row.lab.environment
     return {
         "case": case.number,
         "kind": case.kind,
-        "scenario_hash": row.sim.scenario_hash,
+        "scenario_hash": row.lab.scenario_hash,
         "scheme": case.scheme,
         "timestamps": case.timestamps,
         "rate_bps": case.rate_kbps * 1000,
@@ -198,16 +219,17 @@ def _row(row: Row) -> Mapping[str, Any]:
         "attempts": row.attempts,
         "problems": list(row.lab.problems),
         "lateness_p99_s": environment.lateness_p99_s if environment is not None else None,
-        "metrics": {name: _compared(one) for name, one in row.metrics.items()},
+        "metrics": {name: _compared(one, against) for name, one in row.metrics.items()},
         "within": row.within if row.counts else None,
     }
 
 
-def _flat(row: Row) -> Mapping[str, object]:
+def _flat(row: Row, against: str) -> Mapping[str, object]:
+    sides = {against: "beside", "lab": "lab", "within": "within"}
     found = {
-        f"{name}_{side}": getattr(one, side) for name, one in row.metrics.items() for side in ("sim", "lab", "within")
+        f"{name}_{side}": getattr(one, field) for name, one in row.metrics.items() for side, field in sides.items()
     }
-    said = _row(row)
+    said = _row(row, against)
     return {name: said[name] for name in ("case", "kind", "scheme", "rate_bps", "rtt_s", "valid", "within")} | found
 
 
@@ -222,9 +244,9 @@ def _trouble(trouble: Trouble) -> Mapping[str, Any]:
     }
 
 
-def _compared(one: Compared) -> Mapping[str, Any]:
+def _compared(one: Compared, against: str) -> Mapping[str, Any]:
     return {
-        "sim": one.sim,
+        against: one.beside,
         "lab": one.lab,
         "error": one.error.absolute if one.error else None,
         "relative_error": one.error.relative if one.error else None,
