@@ -183,6 +183,7 @@ impl Vocabulary for RttEstimation {
             Self::Linux,
             "the kernel's: the largest variance of a round trip, which decays once a round trip",
         ),
+        ("linux-sacks", Self::LinuxSacks, "the same, and segments that are SACKed are timed as well"),
     ];
 }
 

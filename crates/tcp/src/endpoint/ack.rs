@@ -135,7 +135,8 @@ impl Endpoint {
         self.advance(ack);
         self.note_answer(now);
         let sacks = self.take_sacks(now, segment);
-        let rtt = match timed {
+        // As in Linux: by what was acknowledged, then by what was SACKed, then by the timestamp.
+        let rtt = match timed.or_else(|| self.recovery.sack_rtt(now)) {
             Some((oldest, newest)) => self.take_sample(oldest, flight).then_some(newest),
             None => self.sample_rtt(now, segment, flight),
         };
@@ -173,6 +174,11 @@ impl Endpoint {
         let duplicate = outstanding && if self.sack { sacks.fresh > 0 } else { bare };
         let facts = AckFacts { octets: 0, sacks, bare, duplicate, ecr: self.echo(segment) };
         let flight = self.tx.flight_size();
+        if let Some((oldest, newest)) = self.recovery.sack_rtt(now)
+            && self.take_sample(oldest, flight)
+        {
+            self.tx.measured(now, newest);
+        }
         let verdict = self.judge_timeout(&facts, outstanding && (bare || duplicate));
         let mut recheck = None;
         if self.apply(verdict, 0) {

@@ -89,7 +89,12 @@ impl Endpoint {
         while let Some(gap) = self.tx.board.gap(at, range.end) {
             // What lies across `recover` counts in two parts.
             let end = if gap.start < recover { gap.end.min(recover) } else { gap.end };
-            self.recovery.on_delivered(&context!(self, now), Range { start: gap.start, end }, ecr);
+            self.recovery.on_delivered(
+                &context!(self, now),
+                Range { start: gap.start, end },
+                ecr,
+                segment.is_none(),
+            );
             self.tx.cc.on_delivered(now, gap.start, end);
             at = end;
         }

@@ -121,11 +121,18 @@ impl LossRecovery {
     }
 
     /// Octets have arrived, which had neither been acknowledged nor SACKed. `ecr`: what the acknowledgement echoes, where it tells
-    /// which transmission was answered: not for octets beyond a hole.
-    pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>) {
+    /// which transmission was answered: not for octets beyond a hole. `sacked`: by a SACK block.
+    pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>, sacked: bool) {
         if let Self::Rack(rack) = self {
-            rack.on_delivered(c, range, ecr);
+            rack.on_delivered(c, range, ecr, sacked);
         }
+    }
+
+    /// How long ago the first and the last segment left that the acknowledgement at hand newly SACKs, if that is to be timed
+    /// (`tcp_ack_update_rtt`: `sack_rtt_us`).
+    #[inline]
+    pub(crate) fn sack_rtt(&self, now: Instant) -> Option<(Duration, Duration)> {
+        if let Self::Rack(rack) = self { rack.sack_rtt(now) } else { None }
     }
 
     /// A DSACK block reports that these octets arrived twice.

@@ -1,9 +1,9 @@
 //! The profile `linux` against what its kernel did (docs/reference/linux-profile.md): when SYNs leave, how round trips are timed.
 
 use handfast_core::Duration;
-use handfast_tcp::{Config, Death, Event, profile};
+use handfast_tcp::{Config, Death, Event, RttEstimation, profile};
 
-use crate::script::MS;
+use crate::script::{MS, Script, bulk, ten};
 use crate::support::{Fate, Pair, Side, plain};
 
 fn linux() -> Config {
@@ -69,6 +69,30 @@ fn a_retransmitted_segment_falls_back_to_timestamps() {
     });
     let srtt = pair.client.snapshot(pair.now).srtt;
     assert!(srtt.abs_diff(MS(100)) < MS(2), "{srtt}");
+}
+
+#[test]
+fn segments_that_are_sacked_are_timed() {
+    // tcp_ack_update_rtt: "if (seq_rtt_us < 0) seq_rtt_us = sack_rtt_us". The handshake took 100 ms.
+    for (rtt_estimation, times) in [(RttEstimation::LinuxSacks, true), (RttEstimation::Linux, false)] {
+        let srtt = |s: &Script| s.snapshot().srtt;
+        let mut s = bulk(Config { rtt_estimation, loss_probes: false, ..ten("rack") }, 20);
+        s.run(180, |_| Fate::Drop);
+        assert_eq!(srtt(&s), MS(100));
+        // 5 and 6 left 180 ms ago.
+        s.answer(0, &[(5000, 7000)]);
+        assert_eq!(srtt(&s), if times { MS(110) } else { MS(100) });
+        // 0 goes again after the timeout; what says that it arrived does not say which of the two (Karn).
+        let expired = (200..900).find(|&ms| !s.run(ms, |_| Fate::Drop).timeouts().is_empty());
+        let before = srtt(&s);
+        s.run(expired.expect("a timeout") + 10, |_| Fate::Drop);
+        s.answer(1000, &[(5000, 7000)]);
+        assert_eq!(srtt(&s), before);
+        // A sample ends the backoff (RFC 6298 §5), this one too.
+        let rto = s.snapshot().rto;
+        s.answer(1000, &[(8000, 9000), (5000, 7000)]);
+        assert_eq!(srtt(&s) != before, times, "{rto}");
+    }
 }
 
 #[test]

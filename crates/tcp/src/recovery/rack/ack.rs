@@ -19,6 +19,8 @@ pub(crate) struct Arrivals {
     pub(crate) originals: bool,
     /// It reports that these octets arrived twice (RFC 2883).
     pub(crate) dsack: Option<Range>,
+    /// When the first and the last segment left that it newly SACKs, of those that never went again (`first_sackt`, `last_sackt`).
+    pub(crate) sacked: Option<(Instant, Instant)>,
 }
 
 impl Rack {
@@ -31,7 +33,7 @@ impl Rack {
         ack: u64,
     ) -> Option<(Duration, Duration)> {
         self.arrivals = Arrivals::default();
-        let by_log = config.rtt_estimation == RttEstimation::Linux;
+        let by_log = config.rtt_estimation.is_linux();
         if ack == tx.una || !by_log || !tx.board.is_empty() || !self.log.sent_once() {
             return None;
         }
@@ -39,13 +41,28 @@ impl Rack {
     }
 
     /// `range` has arrived, which lies below `recover` or above. `ecr`: what tells which transmission was answered.
-    pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>) {
+    pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>, sacked: bool) {
+        if sacked && c.config.rtt_estimation == RttEstimation::LinuxSacks {
+            self.note_sacked(range);
+        }
         let (config, iss) = (c.config, c.tx.iss);
         let echoes_older =
             |sent| ecr.is_some_and(|ecr| SeqNum(ecr).before(SeqNum(rtt::timestamp(config, iss, sent))));
         let once = self.delivered(c.now, range, echoes_older);
         self.arrivals.originals |= once && range.end <= c.tx.progress.recover;
         self.arrivals.delivered += range.end - range.start;
+    }
+
+    /// See [`crate::recovery::LossRecovery::sack_rtt`].
+    pub(crate) fn sack_rtt(&self, now: Instant) -> Option<(Duration, Duration)> {
+        self.arrivals.sacked.map(|(first, last)| (now.since(first), now.since(last)))
+    }
+
+    fn note_sacked(&mut self, range: Range) {
+        let (first, last) = (self.log.only_sent(range.start), self.log.only_sent(range.end - 1));
+        let Some(first) = self.arrivals.sacked.map(|(first, _)| first).or(first).or(last) else { return };
+        let last = last.or(self.arrivals.sacked.map(|(_, last)| last)).unwrap_or(first);
+        self.arrivals.sacked = Some((first, last));
     }
 
     /// A duplicate tells of reordering, and that a retransmission was not needed. More of them than we have sent again are lies,

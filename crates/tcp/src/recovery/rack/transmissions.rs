@@ -226,6 +226,13 @@ impl Transmissions {
         self.firsts.get(i).map(|r| r.at)
     }
 
+    /// When an octet was sent that never went again.
+    pub(crate) fn only_sent(&self, octet: u64) -> Option<Instant> {
+        let i = self.again.partition_point(|r| r.end <= octet);
+        let went_again = self.again.get(i).is_some_and(|run| run.start <= octet);
+        self.first_sent(octet).filter(|_| !went_again)
+    }
+
     /// When an octet was last sent.
     pub(crate) fn last_sent(&self, octet: u64) -> Option<Instant> {
         let i = self.again.partition_point(|r| r.end <= octet);
