@@ -59,6 +59,11 @@ pub const PROFILES: &[Profile] = &[
         make: linux_bbr,
     },
     Profile {
+        name: "bbr3",
+        summary: "linux with BBR version 3 (draft-ietf-ccwg-bbr)",
+        make: || Config { congestion_control: CongestionControl::Bbr3, ..linux_bbr() },
+    },
+    Profile {
         name: "rto-max",
         summary: "linux with the timeout capped at 1 s, as tcp_rto_max_ms does",
         make: || Config { rto_max: Duration::from_secs(1), ..linux() },

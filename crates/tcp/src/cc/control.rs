@@ -25,6 +25,8 @@ pub(crate) struct Control {
 #[derive(Clone, Debug, Default)]
 struct Tools {
     sampler: Option<RateSampler>,
+    /// The sampler is told what is in flight and what is lost.
+    losses: bool,
     pacer: Option<Pacers>,
 }
 
@@ -73,6 +75,7 @@ impl Control {
         let needs = Algorithm::needs(config);
         let tools = Tools {
             sampler: needs.path_samples.then(RateSampler::default),
+            losses: needs.losses,
             pacer: Pacers::new(needs.pacing),
         };
         Self {
@@ -80,6 +83,11 @@ impl Control {
             hystart: (config.hystart && needs.hystart).then(Box::default),
             tools: (tools.sampler.is_some() || tools.pacer.is_some()).then(|| Box::new(tools)),
         }
+    }
+
+    /// Random bits for the algorithms that draw numbers.
+    pub(crate) fn seed(&mut self, bits: u64) {
+        self.algorithm.seed(bits);
     }
 
     /// A round-trip time was measured; the acknowledgement that brought it has not been judged yet.
@@ -118,11 +126,41 @@ impl Control {
 
     /// Fast recovery begins, or a probe has repaired a loss. `flight`: the octets outstanding that ssthresh follows from.
     pub(crate) fn on_loss(&mut self, window: &mut Window, flight: u64) {
+        self.tell_total();
         self.algorithm.on_loss(window, flight);
+    }
+
+    fn tell_total(&mut self) {
+        if let Some(total) = self.sampler().map(|sampler| sampler.total()) {
+            self.algorithm.on_total(total);
+        }
+    }
+
+    /// Whether [`Control::on_losses`] must be told, and [`Departure::in_flight`].
+    #[inline]
+    pub(crate) fn watches_losses(&self) -> bool {
+        self.tools.as_ref().is_some_and(|tools| tools.losses)
+    }
+
+    /// Something above `una` is newly lost: `is_lost` says whether an octet is.
+    #[cold]
+    pub(crate) fn on_losses(
+        &mut self,
+        now: Instant,
+        window: &mut Window,
+        una: u64,
+        is_lost: impl Fn(u64) -> bool,
+    ) {
+        self.tell_total();
+        let Self { algorithm, tools, .. } = self;
+        if let Some(sampler) = tools.as_mut().and_then(|tools| tools.sampler.as_mut()) {
+            sampler.take_lost(una, is_lost, |lost| algorithm.on_lost(window, now, lost));
+        }
     }
 
     /// The retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        self.tell_total();
         self.algorithm.on_timeout(window, timeout);
         if let Some(hystart) = &mut self.hystart
             && self.algorithm.forgets(timeout)
@@ -143,6 +181,7 @@ impl Control {
 
     /// A reduction was not needed.
     pub(crate) fn on_spurious(&mut self, window: &mut Window, before: &Saved, undo: &Undo) {
+        self.tell_total();
         self.algorithm.on_spurious(window, &before.algorithm, undo);
     }
 
@@ -216,6 +255,10 @@ impl Control {
                 self.algorithm.on_restart(window, now, sampler.is_app_limited());
             }
             sampler.on_sent(now, departure.end, departure.idle);
+            if tools.losses {
+                let fills = departure.in_flight + window.smss > window.cwnd;
+                sampler.note_flight(departure.end, departure.in_flight, fills);
+            }
         }
         let Some(rate) = self.algorithm.pacing_rate(window, departure.srtt) else { return };
         match &mut tools.pacer {
@@ -265,6 +308,8 @@ pub(crate) struct Departure {
     pub(crate) idle: bool,
     /// It has left before.
     pub(crate) again: bool,
+    /// Octets in the network with it; zero where nobody [watches losses](Control::watches_losses).
+    pub(crate) in_flight: u64,
 }
 
 /// A connection's window together with the congestion control that owns it: for those who ask for another window.
@@ -358,8 +403,14 @@ mod tests {
         let mut limited = |app_limited: bool| {
             let mut control = with(CongestionControl::Vegas);
             let mut leave = |ms, end, idle| {
-                let departure =
-                    Departure { srtt: Duration::ZERO, end, size: Bytes(1000), idle, again: false };
+                let departure = Departure {
+                    srtt: Duration::ZERO,
+                    end,
+                    size: Bytes(1000),
+                    idle,
+                    again: false,
+                    in_flight: 0,
+                };
                 control.on_sent(MS(ms), &mut window, &departure);
                 if app_limited {
                     control.on_app_limited(1000);

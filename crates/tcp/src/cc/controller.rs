@@ -2,6 +2,7 @@
 
 use handfast_core::{BitRate, Duration, Instant};
 
+use super::rate_sample::LostSegment;
 use super::request::Request;
 use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
@@ -24,6 +25,8 @@ pub(crate) enum Pacing {
 pub(crate) struct Needs {
     /// [`AckSample::path`]: the delivery rate and what else acknowledgements show of the path.
     pub(crate) path_samples: bool,
+    /// [`Controller::on_lost`], and what [`super::rate_sample::Newest`] says of losses. Only with `path_samples`.
+    pub(crate) losses: bool,
     /// Whether and how segments are paced.
     pub(crate) pacing: Pacing,
     /// The setting `hystart` applies. Not to algorithms with their own end of slow start.
@@ -41,7 +44,7 @@ pub(crate) trait Controller: Clone {
 
     /// What it wants from the endpoint.
     fn needs() -> Needs {
-        Needs { path_samples: false, pacing: Pacing::Off, hystart: true }
+        Needs { hystart: true, ..Needs::default() }
     }
 
     /// The handshake took so long.
@@ -96,6 +99,16 @@ pub(crate) trait Controller: Clone {
         // LW, one full-sized segment; what is still on its way counts beside it.
         window.set_cwnd(timeout.in_flight + window.smss);
     }
+
+    /// Random bits, the same for the same connection in the same run.
+    fn seed(&mut self, _bits: u64) {}
+
+    /// So many octets have been delivered by now, where rates are sampled: told before a loss, a timeout or an undo is.
+    fn on_total(&mut self, _delivered: u64) {}
+
+    /// A segment is found lost, where it [asks for it](Needs::losses). Told after [`Controller::on_loss`] or
+    /// [`Controller::on_timeout`] where recovery begins by it, and before [`Controller::on_ack`].
+    fn on_lost(&mut self, _window: &mut Window, _now: Instant, _lost: &LostSegment) {}
 
     /// So many octets are lost, which no acknowledgement has shown: a timer has.
     fn on_overdue(&mut self, _octets: u64) {}

@@ -6,6 +6,7 @@
 //! can use.
 //! `shadow` is an algorithm at work for a sender that somebody else watches.
 
+mod bbr3;
 mod burst_pacer;
 mod control;
 mod controller;
@@ -16,6 +17,7 @@ mod linux_26_cubic;
 mod linux_bbr;
 mod linux_cubic;
 mod linux_reno;
+mod max_filter;
 pub(crate) mod pacer;
 mod rate_sample;
 mod reno;
@@ -34,7 +36,7 @@ use crate::Config;
 pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs, Pacing};
 pub use lia::coupling;
-pub(crate) use rate_sample::Delivery;
+pub(crate) use rate_sample::{Delivery, LostSegment};
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};
 pub use shadow::ShadowWindow;
@@ -123,6 +125,24 @@ macro_rules! registry {
                 }
             }
 
+            fn seed(&mut self, bits: u64) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.seed(bits),)*
+                }
+            }
+
+            fn on_total(&mut self, delivered: u64) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_total(delivered),)*
+                }
+            }
+
+            fn on_lost(&mut self, window: &mut Window, now: Instant, lost: &LostSegment) {
+                match self {
+                    $(Self::$name(algorithm) => algorithm.on_lost(window, now, lost),)*
+                }
+            }
+
             fn on_overdue(&mut self, octets: u64) {
                 match self {
                     $(Self::$name(algorithm) => algorithm.on_overdue(octets),)*
@@ -202,4 +222,5 @@ registry! {
     Vegas, vegas::Vegas, "vegas", None, "TCP Vegas: two to four segments in the queue, paced";
     Westwood, westwood::Westwood, "westwood", None, "TCP Westwood+: at a loss back to the measured bandwidth times the shortest round trip";
     LinuxBbr, linux_bbr::LinuxBbr, "linux-bbr", Some("bbr"), "the kernel's BBR (version 1): paced at the measured bandwidth, whatever is lost";
+    Bbr3, bbr3::Bbr3, "bbr3", None, "BBR version 3 (draft-ietf-ccwg-bbr): paced at the measured bandwidth, with no more in flight than loses 2 %";
 }

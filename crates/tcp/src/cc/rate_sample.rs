@@ -17,6 +17,34 @@ pub(crate) struct RateSample {
     pub(crate) prior_delivered: u64,
 }
 
+/// What the newest segment that an acknowledgement has delivered tells of the round trip since it left, whether or not that is long
+/// enough for a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Newest {
+    /// Octets that had been delivered when it left (`P.delivered`), and those delivered since (`RS.delivered`).
+    pub(crate) prior_delivered: u64,
+    pub(crate) delivered: u64,
+    pub(crate) app_limited: bool,
+    /// Octets in flight when it had left, itself included (`RS.tx_in_flight`); zero where losses are not watched, as what follows.
+    pub(crate) in_flight: u64,
+    /// Octets found lost since (`RS.lost`).
+    pub(crate) lost: u64,
+    /// Since then something that left has filled cwnd (`C.is_cwnd_limited`).
+    pub(crate) cwnd_limited: bool,
+}
+
+/// A segment that is found lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostSegment {
+    /// One past its last octet, and its octets as far as they are still outstanding.
+    pub(crate) end: u64,
+    pub(crate) size: u64,
+    /// As in [`Newest`], itself included.
+    pub(crate) in_flight: u64,
+    pub(crate) lost: u64,
+    pub(crate) app_limited: bool,
+}
+
 /// What an acknowledgement has delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delivery {
@@ -28,6 +56,8 @@ pub(crate) struct Delivery {
     pub(crate) rtt: Option<Duration>,
     /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
     pub(crate) rate: Option<RateSample>,
+    /// [`None`]: it delivered no segment to its end.
+    pub(crate) newest: Option<Newest>,
 }
 
 /// `[rate]` §3.1.2: what is kept of a segment that has left.
@@ -43,6 +73,11 @@ struct Sent {
     delivered: u64,
     delivered_at: Instant,
     app_limited: bool,
+    /// `P.tx_in_flight` and `P.lost` of the BBR draft (§4.1.2.1.2), where losses are watched.
+    in_flight: u64,
+    lost_before: u64,
+    /// It is taken for lost.
+    lost: bool,
     /// It had left before.
     again: bool,
     /// It has arrived.
@@ -61,6 +96,10 @@ pub(crate) struct RateSampler {
     first_left: Instant,
     /// `C.app_limited`: until so much is delivered, samples are limited by the application.
     app_limited: u64,
+    /// `C.lost` of the BBR draft (§2.2).
+    lost: u64,
+    /// How much had been delivered when something that left filled cwnd last.
+    full_at: Option<u64>,
     /// Octets that the acknowledgement at hand says have arrived.
     fresh: u64,
     /// The newest segment that the acknowledgement at hand says has arrived, and how long ago the newest left that was sent once.
@@ -85,6 +124,9 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             app_limited: self.app_limited > 0,
+            in_flight: 0,
+            lost_before: self.lost,
+            lost: false,
             again: index < self.sent.len(),
             arrived: false,
         };
@@ -92,6 +134,48 @@ impl RateSampler {
             Some(same) if same.end == end => *same = sent,
             _ => self.sent.insert(index, sent),
         }
+    }
+
+    /// The segment that ends at `end` has left, and with it `in_flight` octets are in the network. `fills`: cwnd takes no more.
+    pub(crate) fn note_flight(&mut self, end: u64, in_flight: u64, fills: bool) {
+        let index = self.sent.partition_point(|sent| sent.end < end);
+        if let Some(sent) = self.sent.get_mut(index) {
+            sent.in_flight = in_flight;
+        }
+        if fills {
+            self.full_at = Some(self.delivered);
+        }
+    }
+
+    /// Tells each segment that is newly taken for lost, in the order of the octets: `is_lost` says whether an octet is that is above
+    /// `una`.
+    pub(crate) fn take_lost(
+        &mut self,
+        una: u64,
+        is_lost: impl Fn(u64) -> bool,
+        mut each: impl FnMut(&LostSegment),
+    ) {
+        let mut start = una;
+        for sent in self.sent.iter_mut().filter(|sent| sent.end > una) {
+            let size = sent.end - std::mem::replace(&mut start, sent.end);
+            let before = std::mem::replace(&mut sent.lost, !sent.arrived && is_lost(sent.end - 1));
+            if before || !sent.lost {
+                continue;
+            }
+            self.lost += size;
+            each(&LostSegment {
+                end: sent.end,
+                size,
+                in_flight: sent.in_flight,
+                lost: self.lost - sent.lost_before,
+                app_limited: sent.app_limited,
+            });
+        }
+    }
+
+    /// All octets delivered so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.delivered
     }
 
     /// `[rate]` §3.3 `UpdateRateSample` for the octets `start .. end`, which had not arrived before.
@@ -122,9 +206,21 @@ impl RateSampler {
 
     /// What an acknowledgement has delivered, once all that it brought is told.
     pub(crate) fn take_delivery(&mut self, una: u64) -> Delivery {
+        let newest = self.newest.map(|sent| self.since(&sent));
         let rate = self.take(una);
         let octets = std::mem::take(&mut self.fresh);
-        Delivery { octets, total: self.delivered, rtt: self.rtt.take(), rate }
+        Delivery { octets, total: self.delivered, rtt: self.rtt.take(), rate, newest }
+    }
+
+    fn since(&self, sent: &Sent) -> Newest {
+        Newest {
+            prior_delivered: sent.delivered,
+            delivered: self.delivered - sent.delivered,
+            app_limited: sent.app_limited,
+            in_flight: sent.in_flight,
+            lost: self.lost - sent.lost_before,
+            cwnd_limited: self.full_at.is_some_and(|at| at >= sent.delivered),
+        }
     }
 
     /// Whether what leaves now is limited by the application.

@@ -52,6 +52,26 @@ pub(crate) enum Request {
     AtLeast { cwnd: u64, ssthresh: u64 },
 }
 
+impl Request {
+    /// Whether a rule asks for it that presumes a window that losses govern: within recovery, after a pause and while the application
+    /// uses little of it, a sender that models its path has its own (Linux: `cong_control`, with `tcp_cong_control`,
+    /// `tcp_end_cwnd_reduction`, `tcp_slow_start_after_idle_check`, `tcp_cwnd_validate`).
+    pub(crate) fn presumes_losses_govern(self) -> bool {
+        matches!(
+            self,
+            Self::EnterFastRecovery { .. }
+                | Self::Inflate
+                | Self::ToSsthresh
+                | Self::FullAck { .. }
+                | Self::PartialAck { .. }
+                | Self::GenuineTimeout
+                | Self::Proportional { .. }
+                | Self::Idle { .. }
+                | Self::Unused { .. }
+        )
+    }
+}
+
 impl Window {
     /// Carries a request out.
     #[inline]

@@ -2,7 +2,7 @@
 
 use handfast_core::{Duration, Instant};
 
-use super::rate_sample::RateSample;
+use super::rate_sample::{Newest, RateSample};
 use super::window::Window;
 use crate::phase::Phase;
 
@@ -67,6 +67,10 @@ pub(crate) struct PathSample {
     pub(crate) rtt: Option<Duration>,
     /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
     pub(crate) rate: Option<RateSample>,
+    /// The round trip of the newest segment that it delivered.
+    pub(crate) newest: Option<Newest>,
+    /// Losses are found one by one, each told to [`super::Controller::on_lost`].
+    pub(crate) tells_losses: bool,
     /// After so long the next segment may leave.
     pub(crate) wait: Duration,
     /// SND.UNA after it.
@@ -154,6 +158,8 @@ impl PathSample {
             total: octets,
             rtt: None,
             rate: None,
+            newest: None,
+            tells_losses: true,
             wait: Duration::ZERO,
             una: 0,
             nxt: 0,

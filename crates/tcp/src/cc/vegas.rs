@@ -108,7 +108,7 @@ impl Controller for Vegas {
     }
 
     fn needs() -> Needs {
-        Needs { path_samples: true, pacing: Pacing::Segments, hystart: false }
+        Needs { path_samples: true, pacing: Pacing::Segments, ..Needs::default() }
     }
 
     fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {

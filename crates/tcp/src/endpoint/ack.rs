@@ -344,13 +344,38 @@ impl Endpoint {
     // The sample by value: by reference it would be in memory where nobody asks for the path.
     #[cold]
     fn tell_control_of_path(&mut self, mut sample: AckSample, lost: u64) {
+        if lost > 0 {
+            self.tell_losses(sample.now);
+        }
+        let tells_losses = self.recovery.times_segments();
         let tx = &mut self.tx;
-        let Delivery { octets, total, rtt, rate } = tx.cc.take_delivery(tx.una);
+        let Delivery { octets, total, rtt, rate, newest } = tx.cc.take_delivery(tx.una);
         let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
         let wait = tx.cc.pacing_wait(sample.now);
-        let path = PathSample { delivered: octets, lost, in_flight, total, rtt, rate, wait, una, nxt };
-        sample.path = Some(path);
+        sample.path = Some(PathSample {
+            delivered: octets,
+            lost,
+            in_flight,
+            total,
+            rtt,
+            rate,
+            newest,
+            tells_losses,
+            wait,
+            una,
+            nxt,
+        });
         tx.cc.on_path(&mut tx.window, &sample, in_flight);
+    }
+
+    /// Something is newly lost: what it is, where the congestion control wants to know.
+    #[cold]
+    pub(super) fn tell_losses(&mut self, now: Instant) {
+        let Self { tx, recovery, .. } = self;
+        if tx.cc.watches_losses() {
+            let (una, board) = (tx.una, &tx.board);
+            tx.cc.on_losses(now, &mut tx.window, una, |octet| recovery.is_lost(octet, board));
+        }
     }
 
     /// Fast recovery begins.

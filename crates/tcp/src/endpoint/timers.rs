@@ -134,6 +134,7 @@ impl Endpoint {
             eln.before_timeout(&self.tx);
         }
         self.recovery.on_timeout(now, &mut self.tx, &self.config, first);
+        self.tell_losses(now);
         self.tx.answers.on_loss(self.tx.max);
         self.startup_loss();
     }
@@ -151,6 +152,9 @@ impl Endpoint {
                 self.recovery.reduce(&mut self.tx, false, found);
             }
             _ => {}
+        }
+        if let Expired::Reordering(Some(_)) = &expired {
+            self.tell_losses(now);
         }
         let change = self.recovery.time_expiry(&context!(self, now), &expired);
         self.change_timer(now, change);

@@ -189,11 +189,17 @@ impl Endpoint {
     /// The congestion control measures or paces what leaves; SND.MAX is still what it was.
     #[cold]
     fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
+        let in_flight = if self.tx.cc.watches_losses() { self.in_flight_with(end) } else { 0 };
         let tx = &mut self.tx;
         let (idle, again) = (tx.una == tx.max, piece.start < tx.max);
         let size = Bytes(end - piece.start);
-        let departure = Departure { srtt: tx.rtt.srtt(), end, size, idle, again };
+        let departure = Departure { srtt: tx.rtt.srtt(), end, size, idle, again, in_flight };
         tx.cc.on_sent(now, &mut tx.window, &departure);
+    }
+
+    /// Octets in the network once what ends at `end` has left: loss recovery knows what goes again, not yet what is new.
+    fn in_flight_with(&self, end: u64) -> u64 {
+        self.recovery.in_flight(&self.tx) + end.saturating_sub(self.tx.max)
     }
 
     fn note_progress(&mut self, now: Instant, piece: Piece, end: u64) {

@@ -33,7 +33,7 @@ use crate::config::Recovery;
 use crate::event::LossCounters;
 use crate::phase::Phase;
 use crate::send::piece::Piece;
-use crate::send::scoreboard::Range;
+use crate::send::scoreboard::{Range, Scoreboard};
 use crate::send::sender::Sender;
 use rack::Rack;
 
@@ -146,6 +146,11 @@ impl LossRecovery {
     pub(crate) fn losses(&self, tx: &Sender) -> (u64, u64) {
         let Self::Rack(rack) = self else { return (0, 0) };
         (rack.log.lost(tx.una, &tx.board), rack.log.under_way_again())
+    }
+
+    /// Whether an octet is taken for lost and has not left again since; never where duplicates count.
+    pub(crate) fn is_lost(&self, octet: u64, board: &Scoreboard) -> bool {
+        if let Self::Rack(rack) = self { rack.log.is_lost(octet, board) } else { false }
     }
 
     /// What it has seen of the path; zeros where duplicates count.

@@ -74,6 +74,8 @@ impl Sender {
 
     pub(crate) fn new(config: &Config, iss: SeqNum) -> Self {
         let smss = u64::from(config.mss);
+        let mut cc = Control::new(config);
+        cc.seed(u64::from(iss.0));
         Self {
             iss,
             una: 0,
@@ -87,7 +89,7 @@ impl Sender {
             buffer: SendBuffer::new(config.keeps_writes),
             closing: false,
             window: Window::new(config, smss),
-            cc: Control::new(config),
+            cc,
             progress: Progress::default(),
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config),

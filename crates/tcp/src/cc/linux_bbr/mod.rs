@@ -2,13 +2,12 @@
 //! segments. It models the path by the highest delivery rate of ten rounds and the shortest round trip of ten seconds, paces at
 //! that rate, and neither losses nor delays as such make it slower.
 //!
-//! `units` are the kernel's, `sample` what an acknowledgement says in them, `max_filter` the window of rates; `model` has what is
+//! `units` are the kernel's, `sample` what an acknowledgement says in them; `model` has what is
 //! known of the path, `aggregation` how it bunches acknowledgements, `long_term` whether it polices; `modes` go from start-up to
 //! probing, `probe_rtt` looks for the shortest round trip, `target` sets cwnd.
 
 mod aggregation;
 mod long_term;
-mod max_filter;
 mod model;
 mod modes;
 mod probe_rtt;
@@ -38,7 +37,7 @@ impl Controller for LinuxBbr {
     }
 
     fn needs() -> Needs {
-        Needs { path_samples: true, pacing: Pacing::Bursts, hystart: false }
+        Needs { path_samples: true, pacing: Pacing::Bursts, ..Needs::default() }
     }
 
     /// `bbr_init`, which comes after the handshake: `tcp_min_rtt` knows its round trip.
@@ -104,20 +103,10 @@ impl Controller for LinuxBbr {
         }
     }
 
-    /// Within recovery, after a pause and while the application uses little of it, cwnd is BBR's own (`cong_control`:
-    /// `tcp_cong_control`, `tcp_end_cwnd_reduction`, `tcp_slow_start_after_idle_check`, `tcp_cwnd_validate`).
+    /// Within recovery, after a pause and while the application uses little of it, cwnd is BBR's own.
     fn on_request(&mut self, window: &mut Window, request: Request) {
-        match request {
-            Request::EnterFastRecovery { .. }
-            | Request::Inflate
-            | Request::ToSsthresh
-            | Request::FullAck { .. }
-            | Request::PartialAck { .. }
-            | Request::GenuineTimeout
-            | Request::Proportional { .. }
-            | Request::Idle { .. }
-            | Request::Unused { .. } => {}
-            _ => window.apply(request),
+        if !request.presumes_losses_govern() {
+            window.apply(request);
         }
     }
 

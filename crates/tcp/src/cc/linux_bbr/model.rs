@@ -2,7 +2,7 @@
 
 use handfast_core::Instant;
 
-use super::max_filter::MaxFilter;
+use super::super::max_filter::MaxFilter;
 use super::sample::{Last, Sample};
 use super::state::{Aggregation, LongTerm, Mode, ProbeRtt};
 use super::units::{GAIN, GAIN_SCALE, HIGH_GAIN, UNIT, bytes_per_second};

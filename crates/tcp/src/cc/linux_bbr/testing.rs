@@ -109,8 +109,14 @@ impl Path {
         {
             self.sent += SMSS;
             let idle = self.acks.is_empty();
-            let departure =
-                Departure { srtt: self.delay, end: self.sent, size: Bytes(SMSS), idle, again: false };
+            let departure = Departure {
+                srtt: self.delay,
+                end: self.sent,
+                size: Bytes(SMSS),
+                idle,
+                again: false,
+                in_flight: 0,
+            };
             self.control.on_sent(self.now, &mut self.window, &departure);
             let (took, _) = self.rate.serialisation(Bytes(SMSS)).expect("a rate");
             self.free = self.free.max(self.now) + took;

@@ -207,6 +207,16 @@ impl Transmissions {
         below + beyond.map(|run| run.end.saturating_sub(run.start.max(self.lost_below))).sum::<u64>()
     }
 
+    /// Whether an octet is lost that neither has arrived nor is under way again.
+    pub(crate) fn is_lost(&self, octet: u64, board: &Scoreboard) -> bool {
+        let i = self.again.partition_point(|run| run.end <= octet);
+        let lost = match self.again.get(i).filter(|run| run.start <= octet) {
+            Some(run) => run.lost,
+            None => octet < self.lost_below,
+        };
+        lost && board.holding(octet).is_none()
+    }
+
     /// Octets under way again (Linux's `retrans_out`).
     pub(crate) fn under_way_again(&self) -> u64 {
         self.again.iter().filter(|run| !run.lost).map(|run| run.end - run.start).sum()

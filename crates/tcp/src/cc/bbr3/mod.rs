@@ -1,0 +1,161 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr; names and sections as there): a model of the path, its bandwidth, its round trip, and what in
+//! flight it bears with little loss. It probes for more now and then, and answers what is lost otherwise by what still arrives.
+//!
+//! `units` and `sample` are what it counts in and what an acknowledgement says; `state` has the states and their gains, `model` what is
+//! known of the path. `startup`, `probe_bw` (when: `probe_wait`) and `probe_rtt` go from state to state, `loss` is the response to
+//! losses, `undo` takes it back, `target` sets rate and window.
+
+mod loss;
+mod model;
+mod probe_bw;
+mod probe_rtt;
+mod probe_wait;
+mod sample;
+mod startup;
+mod state;
+mod target;
+#[cfg(test)]
+mod testing;
+mod undo;
+mod units;
+
+use handfast_core::{BitRate, Duration, Instant};
+
+use super::{AckSample, Controller, LostSegment, Needs, Pacing, Request, Timeout, Undo, UndoRule, Window};
+use crate::Config;
+use crate::phase::Phase;
+use model::Model;
+use sample::Sample;
+use state::State;
+
+/// In a box, so that other algorithms' connections do not grow by it.
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr3(Box<Model>);
+
+impl Controller for Bbr3 {
+    fn new(_config: &Config) -> Self {
+        Self(Box::new(Model::new()))
+    }
+
+    fn needs() -> Needs {
+        Needs { path_samples: true, losses: true, pacing: Pacing::Bursts, ..Needs::default() }
+    }
+
+    fn seed(&mut self, bits: u64) {
+        self.0.random = Model::stream(bits);
+    }
+
+    /// `OnInit` (§5.2.1): "`BBR.min_rtt` = C.srtt".
+    fn on_handshake(&mut self, delay: Duration) {
+        self.0.min_rtt = Some(delay);
+    }
+
+    fn on_total(&mut self, delivered: u64) {
+        self.0.delivered = delivered;
+    }
+
+    /// `UpdateOnACK` (§5.2.3).
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        let Some(sample) = Sample::of(window, ack) else { return };
+        let model = &mut *self.0;
+        model.begin(window, &sample);
+        model.delivered = sample.total;
+        model.at = sample.now;
+        model.selective = sample.selective;
+        model.follow_recovery(window, sample.phase);
+        if sample.ecn_echo {
+            model.handle_mark(window, &sample);
+        }
+        model.update(window, &sample);
+        model.set_pacing_rate(model.state.pacing_gain());
+        model.set_cwnd(window, &sample);
+    }
+
+    /// `HandleLostPacket` (§5.2.4).
+    fn on_lost(&mut self, window: &mut Window, now: Instant, lost: &LostSegment) {
+        self.0.handle_lost(window, now, lost);
+    }
+
+    /// `OnEnterFastRecovery` (§5.6.4.4); also a tail loss probe's repair, and a mark of congestion: "This applies generally" (§5.5.10.3).
+    fn on_loss(&mut self, window: &mut Window, flight: u64) {
+        let model = &mut *self.0;
+        model.save_upon_loss(window);
+        if model.selective {
+            model.note_loss(window);
+        } else {
+            model.handle_single_loss(window, flight);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window, _flight: u64) -> u64 {
+        window.ssthresh
+    }
+
+    /// `OnEnterRTO` (§5.6.4.4).
+    fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
+        let model = &mut *self.0;
+        if timeout.is_new {
+            model.save_upon_loss(window);
+        } else {
+            model.save_cwnd(window);
+        }
+        model.note_loss(window);
+        model.phase = Phase::Loss;
+        window.set_cwnd(timeout.in_flight + window.smss);
+    }
+
+    /// `HandleSpuriousLossDetection` (§5.2.5). A handoff that lost nothing has its own window.
+    fn on_spurious(&mut self, window: &mut Window, _before: &Self, undo: &Undo) {
+        if undo.rule == UndoRule::Handoff {
+            window.set_cwnd(undo.cwnd);
+        }
+        window.ssthresh = undo.ssthresh;
+        self.0.handle_spurious(window);
+    }
+
+    /// `OnTransmit` (§5.2.2).
+    fn on_restart(&mut self, window: &mut Window, now: Instant, app_limited: bool) {
+        if app_limited {
+            self.0.restart(window, now);
+        }
+    }
+
+    fn on_request(&mut self, window: &mut Window, request: Request) {
+        if !request.presumes_losses_govern() {
+            window.apply(request);
+        }
+    }
+
+    fn pacing_rate(&self, window: &Window, _srtt: Duration) -> Option<BitRate> {
+        let model = &*self.0;
+        let octets = if model.has_begun { model.pacing_rate } else { model.first_rate(window) };
+        Some(BitRate::from_bps(octets.saturating_mul(8).max(1)))
+    }
+
+    /// `C.send_quantum` (§5.6.3).
+    fn burst(&self, window: &Window) -> u32 {
+        u32::try_from(self.0.quantum(window.smss) / window.smss).unwrap_or(u32::MAX)
+    }
+
+    /// "Ignore low rate samples during `ProbeRTT`" (§5.3.4.3).
+    fn is_limiting(&self) -> bool {
+        self.0.state == State::ProbeRtt
+    }
+}
+
+impl Model {
+    /// `UpdateModelAndState` (§5.2.3).
+    fn update(&mut self, window: &mut Window, sample: &Sample) {
+        self.update_latest(sample);
+        self.update_congestion(window, sample);
+        self.update_aggregation(window, sample);
+        self.check_full_bw(sample);
+        self.check_startup_done(sample);
+        self.check_drain_done(sample);
+        self.update_cycle(window, sample);
+        self.update_min_rtt(sample);
+        self.check_probe_rtt(window, sample);
+        self.advance_latest(sample);
+        self.bound_bw();
+    }
+}

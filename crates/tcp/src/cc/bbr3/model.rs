@@ -1,0 +1,214 @@
+//! What is known of the path, and the rate of it (§5.5): round trips, the highest bandwidth of two cycles, what the last round
+//! delivered.
+
+use handfast_core::{Duration, Instant, Stream};
+
+use super::super::max_filter::MaxFilter;
+use super::sample::Sample;
+use super::state::{Cycle, FullPipe, LossRound, ProbeRtt, Rounds, State, UndoState};
+use super::units::{UNBOUNDED, percent, volume};
+use crate::cc::Window;
+use crate::phase::Phase;
+
+/// All of a connection's state (`BBR`, and what of `C` only BBR has).
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    pub(super) state: State,
+    /// `BBR.max_bw_filter`: the highest of the cycle before and of this one (§5.5.6).
+    pub(super) bandwidths: [u64; 2],
+    /// `BBR.bw`.
+    pub(super) bw: u64,
+    /// `BBR.min_rtt` and `BBR.min_rtt_stamp`.
+    pub(super) min_rtt: Option<Duration>,
+    pub(super) min_rtt_at: Instant,
+    /// `BBR.bw_shortterm`, `BBR.inflight_shortterm` and `BBR.inflight_longterm`.
+    pub(super) bw_shortterm: u64,
+    pub(super) inflight_shortterm: u64,
+    pub(super) inflight_longterm: u64,
+    pub(super) rounds: Rounds,
+    pub(super) full: FullPipe,
+    pub(super) cycle: Cycle,
+    pub(super) loss: LossRound,
+    pub(super) undo: UndoState,
+    pub(super) probe_rtt: ProbeRtt,
+    /// `BBR.extra_acked_filter`, `BBR.extra_acked_interval_start` and `BBR.extra_acked_delivered`.
+    pub(super) extra_acked: MaxFilter,
+    pub(super) extra_since: Instant,
+    pub(super) extra_delivered: u64,
+    /// `BBR.drain_start_round`.
+    pub(super) drain_start: u32,
+    /// `BBR.idle_restart`.
+    pub(super) idle_restart: bool,
+    /// `BBR.prior_cwnd`.
+    pub(super) prior_cwnd: u64,
+    /// `C.pacing_rate`; before the first acknowledgement see [`Model::first_rate`].
+    pub(super) pacing_rate: u64,
+    /// `C.delivered`.
+    pub(super) delivered: u64,
+    /// `C.InitialCwnd`.
+    pub(super) initial_cwnd: u64,
+    /// `C.has_selective_acks`.
+    pub(super) selective: bool,
+    /// Where loss recovery stood at the last acknowledgement, and what was delivered when fast recovery began.
+    pub(super) phase: Phase,
+    pub(super) recovery_at: u64,
+    pub(super) has_begun: bool,
+    /// When the last acknowledgement came.
+    pub(super) at: Instant,
+    pub(super) random: Stream,
+}
+
+impl Model {
+    /// `OnInit` (§5.2.1).
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Startup,
+            bandwidths: [0; 2],
+            bw: 0,
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            bw_shortterm: UNBOUNDED,
+            inflight_shortterm: UNBOUNDED,
+            inflight_longterm: UNBOUNDED,
+            rounds: Rounds::default(),
+            full: FullPipe::default(),
+            cycle: Cycle::default(),
+            loss: LossRound::default(),
+            undo: UndoState { state: None, bw_shortterm: 0, inflight_shortterm: 0, inflight_longterm: 0 },
+            probe_rtt: ProbeRtt::default(),
+            extra_acked: MaxFilter::default(),
+            extra_since: Instant::ZERO,
+            extra_delivered: 0,
+            drain_start: 0,
+            idle_restart: false,
+            prior_cwnd: 0,
+            pacing_rate: 0,
+            delivered: 0,
+            initial_cwnd: 0,
+            selective: true,
+            phase: Phase::Open,
+            recovery_at: 0,
+            has_begun: false,
+            at: Instant::ZERO,
+            random: Self::stream(0),
+        }
+    }
+
+    /// The numbers that one connection draws.
+    pub(super) fn stream(seed: u64) -> Stream {
+        Stream::new(seed, "bbr3")
+    }
+
+    /// The rest of `OnInit`, which wants a clock and the first window.
+    pub(super) fn begin(&mut self, window: &Window, sample: &Sample) {
+        if self.has_begun {
+            return;
+        }
+        if self.min_rtt.is_none() && sample.srtt > Duration::ZERO {
+            // "BBR.min_rtt = C.srtt ? C.srtt : Infinity"
+            self.min_rtt = Some(sample.srtt);
+        }
+        self.has_begun = true;
+        self.initial_cwnd = window.cwnd;
+        self.pacing_rate = self.first_rate(window);
+        self.min_rtt_at = sample.now;
+        self.probe_rtt.min_at = sample.now;
+        self.extra_since = sample.now;
+    }
+
+    /// `BBR.max_bw`.
+    pub(super) fn max_bw(&self) -> u64 {
+        self.bandwidths[0].max(self.bandwidths[1])
+    }
+
+    /// `StartRound` (§5.5.1).
+    pub(super) fn start_round(&mut self) {
+        self.rounds.next_delivered = self.delivered;
+    }
+
+    /// `UpdateRound` (§5.5.1).
+    fn update_round(&mut self, sample: &Sample) {
+        self.rounds.start = sample.prior_delivered.is_some_and(|prior| prior >= self.rounds.next_delivered);
+        if self.rounds.start {
+            self.start_round();
+            self.rounds.count = self.rounds.count.wrapping_add(1);
+            self.rounds.since_probe_up += 1;
+        }
+    }
+
+    /// `UpdateMaxBw` (§5.5.5).
+    pub(super) fn update_max_bw(&mut self, sample: &Sample) {
+        self.update_round(sample);
+        if sample.delivery_rate > 0 && (sample.delivery_rate >= self.max_bw() || !sample.app_limited) {
+            self.bandwidths[1] = self.bandwidths[1].max(sample.delivery_rate);
+        }
+    }
+
+    /// `AdvanceMaxBwFilter` (§5.5.6). A cycle without a sample takes nothing out, as nothing leaves the filter that the draft names
+    /// but for a newer sample.
+    pub(super) fn advance_max_bw(&mut self) {
+        if self.bandwidths[1] > 0 {
+            self.bandwidths = [self.bandwidths[1], 0];
+        }
+    }
+
+    /// `UpdateLatestDeliverySignals` (§5.5.10.3).
+    pub(super) fn update_latest(&mut self, sample: &Sample) {
+        let loss = &mut self.loss;
+        loss.bw_latest = loss.bw_latest.max(sample.delivery_rate);
+        loss.inflight_latest = loss.inflight_latest.max(sample.delivered);
+        loss.start = sample.prior_delivered.is_some_and(|prior| prior >= loss.delivered);
+        if loss.start {
+            loss.delivered = self.delivered;
+        }
+    }
+
+    /// `AdvanceLatestDeliverySignals` (§5.5.10.3).
+    pub(super) fn advance_latest(&mut self, sample: &Sample) {
+        if self.loss.start {
+            self.loss.bw_latest = sample.delivery_rate;
+            self.loss.inflight_latest = sample.delivered;
+            self.loss.ranges = 0;
+        }
+    }
+
+    /// `BoundBWForModel` (§5.5.10.3).
+    pub(super) fn bound_bw(&mut self) {
+        self.bw = self.max_bw().min(self.bw_shortterm);
+    }
+
+    /// `BDPMultiple` (§5.6.4.2) of a rate.
+    pub(super) fn bdp_of(&self, bw: u64, gain: u64) -> u64 {
+        match self.min_rtt {
+            // "no valid RTT samples yet"
+            None => self.initial_cwnd,
+            Some(rtt) => percent(volume(bw, rtt), gain),
+        }
+    }
+
+    /// `BBR.bdp`.
+    pub(super) fn bdp(&self) -> u64 {
+        self.bdp_of(self.bw, super::units::ONE)
+    }
+
+    /// `TargetInflight` (§5.3.3.8.3).
+    pub(super) fn target_inflight(&self, window: &Window) -> u64 {
+        self.bdp().min(window.cwnd)
+    }
+
+    /// `UpdateACKAggregation` (§5.5.9).
+    pub(super) fn update_aggregation(&mut self, window: &Window, sample: &Sample) {
+        let mut expected = volume(self.bw, sample.now.since(self.extra_since));
+        // "Reset interval if ACK rate is below expected rate"
+        if self.extra_delivered <= expected {
+            self.extra_delivered = 0;
+            self.extra_since = sample.now;
+            expected = 0;
+        }
+        self.extra_delivered += sample.newly_acked;
+        let extra = (self.extra_delivered - expected).min(window.cwnd);
+        // `BBR.ExtraAckedFilterLen`; "in Startup, just remember 1 round".
+        let rounds = if self.full.reached { 10 } else { 1 };
+        self.extra_acked.add(rounds, self.rounds.count, extra);
+    }
+}
