@@ -3,6 +3,7 @@
 mod air;
 mod applications;
 mod bbr;
+mod bbr3;
 mod captures;
 mod chains;
 mod datagrams;

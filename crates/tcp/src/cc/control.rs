@@ -294,6 +294,12 @@ impl Control {
         let Algorithm::LinuxBbr(bbr) = &self.algorithm else { panic!("{:?}", self.algorithm) };
         bbr.clone()
     }
+
+    /// The same.
+    pub(super) fn bbr3(&self) -> super::bbr3::Bbr3 {
+        let Algorithm::Bbr3(bbr) = &self.algorithm else { panic!("{:?}", self.algorithm) };
+        bbr.clone()
+    }
 }
 
 /// A segment of data leaves.
@@ -388,6 +394,26 @@ mod tests {
         };
         assert_eq!(tools(&with(CongestionControl::Reno)), (false, false, false));
         assert_eq!(tools(&with(CongestionControl::Vegas)), (true, true, true));
+    }
+
+    #[test]
+    fn only_who_asks_hears_of_losses() {
+        for (name, hears) in [(CongestionControl::LinuxBbr, false), (CongestionControl::Bbr3, true)] {
+            let (mut control, mut window) = (with(name), Window::of(1000, 10, 1000));
+            let departure = Departure {
+                srtt: Duration::ZERO,
+                end: 1000,
+                size: Bytes(1000),
+                idle: true,
+                again: false,
+                in_flight: 1000,
+            };
+            control.on_sent(MS(10), &mut window, &departure);
+            assert_eq!(control.watches_losses(), hears);
+            let before = format!("{:?}", control.algorithm);
+            control.on_losses(MS(110), &mut window, 0, |_| true);
+            assert_eq!(format!("{:?}", control.algorithm) != before, hears, "{name:?}");
+        }
     }
 
     #[test]

@@ -361,6 +361,72 @@ mod tests {
         assert_eq!(taken(&mut sampler), (500, 2500));
     }
 
+    /// As [`sent`], with a segment more in flight each time.
+    fn flown(count: u64) -> RateSampler {
+        let mut sampler = RateSampler::default();
+        for n in 1..=count {
+            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+            sampler.note_flight(1000 * n, 1000 * n, n == 3);
+        }
+        sampler
+    }
+
+    /// The ends of what is newly lost below `upto`, their sizes, and the octets lost since they left.
+    fn lost(sampler: &mut RateSampler, una: u64, upto: u64) -> Vec<(u64, u64, u64, u64)> {
+        let mut told = Vec::new();
+        sampler.take_lost(una, |octet| octet < upto, |l| told.push((l.end, l.size, l.in_flight, l.lost)));
+        told
+    }
+
+    #[test]
+    fn what_is_lost_is_told_once_with_what_was_in_flight_and_what_was_lost_since() {
+        let mut sampler = flown(4);
+        sampler.on_delivered(MS(110), 1000, 2000);
+        sampler.take(0);
+        assert_eq!(lost(&mut sampler, 0, 3000), [(1000, 1000, 1000, 1000), (3000, 1000, 3000, 2000)]);
+        assert_eq!(lost(&mut sampler, 0, 3000), []);
+        // Sent again it may be lost again, and what was lost before it left counts no more.
+        sampler.on_sent(MS(120), 1000, false);
+        sampler.note_flight(1000, 3000, false);
+        assert_eq!(lost(&mut sampler, 0, 1000), [(1000, 1000, 3000, 1000)]);
+        // As much as is outstanding of it.
+        assert_eq!(lost(&mut sampler, 3400, 4000), [(4000, 600, 4000, 3600)]);
+    }
+
+    #[test]
+    fn what_was_not_lost_after_all_may_be_lost_yet() {
+        let mut sampler = flown(1);
+        assert_eq!(lost(&mut sampler, 0, 1000).len(), 1);
+        assert_eq!(lost(&mut sampler, 0, 0).len(), 0);
+        assert_eq!(lost(&mut sampler, 0, 1000).len(), 1);
+    }
+
+    #[test]
+    fn the_newest_segment_tells_of_its_round_trip() {
+        let mut sampler = flown(4);
+        lost(&mut sampler, 0, 1000);
+        sampler.on_delivered(MS(110), 1000, 2000);
+        let newest = |sampler: &mut RateSampler| sampler.take_delivery(0).newest.unwrap();
+        let first = Newest {
+            prior_delivered: 0,
+            delivered: 1000,
+            app_limited: false,
+            in_flight: 2000,
+            lost: 1000,
+            cwnd_limited: true,
+        };
+        assert_eq!(newest(&mut sampler), first);
+        // What left since then did not fill the window; a rate is not needed.
+        sampler.on_rtt(Duration::from_millis(500));
+        sampler.on_sent(MS(120), 5000, false);
+        sampler.note_flight(5000, 3000, false);
+        sampler.on_delivered(MS(220), 4000, 5000);
+        let second = Newest { prior_delivered: 1000, in_flight: 3000, lost: 0, cwnd_limited: false, ..first };
+        let delivery = sampler.take_delivery(0);
+        assert_eq!((delivery.newest, delivery.rate), (Some(second), None));
+        assert_eq!(sampler.take_delivery(0).newest, None);
+    }
+
     #[test]
     fn the_newest_segment_that_was_sent_once_is_timed() {
         let mut sampler = sent(3);

@@ -11,6 +11,7 @@ mod alive;
 mod arrivals;
 mod autotuning;
 mod bbr;
+mod bbr3;
 mod both_open;
 mod closing;
 mod cubic;

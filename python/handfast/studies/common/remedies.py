@@ -13,6 +13,7 @@ CHANGES = {
     "tahoe": "the server's TCP",
     "rto-max": "the server: one setting",
     "linux-bbr": "the server: one setting",
+    "bbr3": "the server's TCP",
     "iosl": "the device: a socket layer",
     "snoop": "the access point: an agent",
     "proxy": "the router: a proxy",

@@ -2,9 +2,10 @@
 //! flight it bears with little loss. It probes for more now and then, and answers what is lost otherwise by what still arrives.
 //!
 //! `units` and `sample` are what it counts in and what an acknowledgement says; `state` has the states and their gains, `model` what is
-//! known of the path. `startup`, `probe_bw` (when: `probe_wait`) and `probe_rtt` go from state to state, `loss` is the response to
+//! known of the path, `aggregation` how it bunches acknowledgements. `startup`, `probe_bw` (when: `probe_wait`) and `probe_rtt` go from state to state, `loss` is the response to
 //! losses, `undo` takes it back, `target` sets rate and window.
 
+mod aggregation;
 mod loss;
 mod model;
 mod probe_bw;
@@ -157,5 +158,106 @@ impl Model {
         self.check_probe_rtt(window, sample);
         self.advance_latest(sample);
         self.bound_bw();
+    }
+
+    /// `HandleRestartFromIdle` (§5.4.1).
+    pub(super) fn restart(&mut self, window: &mut Window, now: Instant) {
+        self.idle_restart = true;
+        self.extra_since = now;
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate(units::ONE);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(window, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use handfast_core::SeqNum;
+
+    use super::testing::{MS, SMSS, model, window};
+    use super::*;
+    use crate::send::sender::Sender;
+
+    #[test]
+    fn a_connection_draws_numbers_by_its_initial_sequence_number() {
+        let config = Config { congestion_control: crate::CongestionControl::Bbr3, ..Config::default() };
+        let drawn = |iss| {
+            let mut bbr = Sender::new(&config, SeqNum(iss)).cc.bbr3();
+            bbr.0.pick_probe_wait();
+            bbr.0.cycle.wait
+        };
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
+    }
+
+    #[test]
+    fn a_timeout_leaves_a_segment_more_than_is_in_flight_and_recovery_s_end_brings_the_window_back() {
+        let (mut bbr, mut w) = (Bbr3(Box::new(model(State::Cruise))), window(90));
+        let timeout = Timeout { is_new: true, flight: 90 * SMSS, in_recovery: false, in_flight: 2 * SMSS };
+        bbr.on_timeout(&mut w, &timeout);
+        assert_eq!((w.cwnd, bbr.0.prior_cwnd), (3 * SMSS, 90 * SMSS));
+        assert_eq!((bbr.0.loss.seen, bbr.0.undo.inflight_longterm), (true, u64::MAX));
+        // The next one in a row forgets nothing of before.
+        bbr.0.inflight_longterm = 9;
+        bbr.on_timeout(&mut w, &Timeout { is_new: false, in_flight: 0, ..timeout });
+        assert_eq!((w.cwnd, bbr.0.prior_cwnd, bbr.0.undo.inflight_longterm), (SMSS, 90 * SMSS, u64::MAX));
+        bbr.0.follow_recovery(&mut w, Phase::Open);
+        assert_eq!(w.cwnd, 90 * SMSS);
+    }
+
+    #[test]
+    fn recovery_begins_with_the_window_as_it_is() {
+        let (mut bbr, mut w) = (Bbr3(Box::new(model(State::Up))), window(90));
+        bbr.0.undo.state = Some(State::Startup);
+        bbr.on_loss(&mut w, 80 * SMSS);
+        assert_eq!((w.cwnd, bbr.0.prior_cwnd, bbr.0.undo.state), (90 * SMSS, 90 * SMSS, None));
+        assert!(bbr.0.loss.seen && bbr.0.loss.ranges == 0, "what is lost is told");
+        (bbr.0.selective, bbr.0.cycle.is_probe_sample) = (false, true);
+        bbr.on_loss(&mut w, 80 * SMSS);
+        assert_eq!((bbr.0.loss.ranges, bbr.0.state, bbr.0.inflight_longterm), (1, State::Down, 80 * SMSS));
+    }
+
+    #[test]
+    fn what_others_ask_for_loss_based_windows_it_does_not_hear() {
+        let (mut bbr, mut w) = (Bbr3(Box::new(model(State::Cruise))), window(20));
+        for request in
+            [Request::ToSsthresh, Request::Proportional { cwnd: 3000 }, Request::Unused { used: 1000 }]
+        {
+            bbr.on_request(&mut w, request);
+            assert_eq!(w.cwnd, 20 * SMSS, "{request:?}");
+        }
+        bbr.on_request(&mut w, Request::OneSegment);
+        assert_eq!(w.cwnd, SMSS);
+    }
+
+    #[test]
+    fn an_undo_brings_cwnd_back_whichever_rule_found_it_and_a_handoff_says_what_it_was() {
+        for (rule, before, after) in
+            [(UndoRule::Linux, 60, 60), (UndoRule::Rfc4015, 60, 60), (UndoRule::Handoff, 60, 70)]
+        {
+            let (mut bbr, mut w) = (Bbr3(Box::new(model(State::Cruise))), window(5));
+            bbr.0.prior_cwnd = before * SMSS;
+            let undo = Undo { rule, cwnd: 70 * SMSS, ssthresh: 9 };
+            bbr.on_spurious(&mut w, &Bbr3::new(&Config::default()), &undo);
+            assert_eq!((w.cwnd, w.ssthresh), (after * SMSS, 9), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn a_pause_counts_where_the_application_made_it() {
+        let (mut bbr, mut w) = (Bbr3(Box::new(model(State::Cruise))), window(5));
+        bbr.on_restart(&mut w, MS(2000), false);
+        assert!(!bbr.0.idle_restart);
+        bbr.on_restart(&mut w, MS(2000), true);
+        assert!(bbr.0.idle_restart);
+    }
+
+    #[test]
+    fn it_is_the_limit_itself_where_it_looks_for_the_shortest_round_trip() {
+        assert!(Bbr3(Box::new(model(State::ProbeRtt))).is_limiting());
+        assert!(!Bbr3(Box::new(model(State::Cruise))).is_limiting());
+        assert_eq!(Bbr3(Box::new(model(State::Cruise))).burst(&window(5)), 2);
     }
 }

@@ -195,20 +195,76 @@ impl Model {
     pub(super) fn target_inflight(&self, window: &Window) -> u64 {
         self.bdp().min(window.cwnd)
     }
+}
 
-    /// `UpdateACKAggregation` (§5.5.9).
-    pub(super) fn update_aggregation(&mut self, window: &Window, sample: &Sample) {
-        let mut expected = volume(self.bw, sample.now.since(self.extra_since));
-        // "Reset interval if ACK rate is below expected rate"
-        if self.extra_delivered <= expected {
-            self.extra_delivered = 0;
-            self.extra_since = sample.now;
-            expected = 0;
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, RATE, SMSS, model, round, sample, window};
+    use super::*;
+
+    #[test]
+    fn a_round_ends_with_what_left_after_it_began() {
+        let mut model = model(State::Cruise);
+        for (prior, start) in [(Some(999_999), false), (None, false), (Some(1_000_000), true)] {
+            model.update_max_bw(&Sample { prior_delivered: prior, ..sample(MS(1000)) });
+            assert_eq!((model.rounds.start, model.rounds.count), (start, u32::from(start)), "{prior:?}");
         }
-        self.extra_delivered += sample.newly_acked;
-        let extra = (self.extra_delivered - expected).min(window.cwnd);
-        // `BBR.ExtraAckedFilterLen`; "in Startup, just remember 1 round".
-        let rounds = if self.full.reached { 10 } else { 1 };
-        self.extra_acked.add(rounds, self.rounds.count, extra);
+        model.delivered = 1_100_000;
+        model.start_round();
+        assert_eq!(model.rounds.next_delivered, 1_100_000);
+    }
+
+    #[test]
+    fn the_highest_rate_of_two_cycles_counts_and_the_application_s_only_where_it_is_higher() {
+        let mut model = model(State::Cruise);
+        let mut see = |rate, app_limited| {
+            model.update_max_bw(&Sample { delivery_rate: rate, app_limited, ..sample(MS(1000)) });
+            model.max_bw()
+        };
+        assert_eq!(see(RATE / 2, false), RATE);
+        assert_eq!(see(2 * RATE, true), 2 * RATE, "more than was known");
+        assert_eq!(see(3 * RATE / 2, true), 2 * RATE);
+        model.advance_max_bw();
+        assert_eq!(model.bandwidths, [2 * RATE, 0]);
+        model.advance_max_bw();
+        assert_eq!(model.bandwidths, [2 * RATE, 0], "nothing was measured in between");
+        model.update_max_bw(&Sample { app_limited: true, ..sample(MS(1000)) });
+        assert_eq!(model.bandwidths[1], 0, "the application's");
+        model.update_max_bw(&sample(MS(1000)));
+        model.advance_max_bw();
+        assert_eq!(model.max_bw(), RATE);
+    }
+
+    #[test]
+    fn what_a_round_delivered_is_known_when_it_ends() {
+        let mut model = model(State::Cruise);
+        let faster = Sample { delivery_rate: 2 * RATE, delivered: 5000, ..sample(MS(1000)) };
+        model.update_latest(&faster);
+        model.advance_latest(&faster);
+        assert_eq!(
+            (model.loss.start, model.loss.bw_latest, model.loss.inflight_latest),
+            (false, 2 * RATE, 5000)
+        );
+        model.loss.ranges = 3;
+        let slower = Sample { delivery_rate: RATE, delivered: 4000, ..round(MS(1100)) };
+        model.update_latest(&slower);
+        assert_eq!(
+            (model.loss.start, model.loss.bw_latest, model.loss.inflight_latest),
+            (true, 2 * RATE, 5000)
+        );
+        model.advance_latest(&slower);
+        assert_eq!((model.loss.bw_latest, model.loss.inflight_latest, model.loss.ranges), (RATE, 4000, 0));
+    }
+
+    #[test]
+    fn the_volume_of_the_path_is_its_rate_times_its_round_trip() {
+        let mut model = model(State::Cruise);
+        assert_eq!((model.bdp(), model.bdp_of(RATE, 200)), (100 * SMSS, 200 * SMSS));
+        assert_eq!(model.target_inflight(&window(70)), 70 * SMSS);
+        model.bw_shortterm = RATE / 2;
+        model.bound_bw();
+        assert_eq!((model.bw, model.bdp()), (RATE / 2, 50 * SMSS));
+        model.min_rtt = None;
+        assert_eq!(model.bdp(), model.initial_cwnd);
     }
 }

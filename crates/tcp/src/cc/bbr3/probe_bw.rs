@@ -174,3 +174,185 @@ impl Model {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, RATE, SMSS, model, round, sample, window};
+    use super::*;
+
+    /// One acknowledgement, with its round.
+    fn step(model: &mut Model, window: &Window, sample: &Sample) -> State {
+        model.update_max_bw(sample);
+        model.update_cycle(window, sample);
+        model.state
+    }
+
+    #[test]
+    fn down_ends_once_there_is_headroom_and_no_queue() {
+        // "Exiting PROBE_DOWN on Inflight".
+        let (mut model, window) = (model(State::Down), window(200));
+        let at = |inflight| Sample { inflight, ..sample(MS(1100)) };
+        assert_eq!(step(&mut model, &window, &at(100 * SMSS + 1)), State::Down, "a queue");
+        model.inflight_longterm = 110 * SMSS;
+        assert_eq!(step(&mut model, &window, &at(93 * SMSS + 501)), State::Down, "85 of a hundred");
+        assert_eq!(step(&mut model, &window, &at(93 * SMSS + 500)), State::Cruise);
+        assert_eq!(model.inflight_longterm, 110 * SMSS);
+    }
+
+    #[test]
+    fn headroom_is_a_segment_at_least_and_leaves_four() {
+        let mut model = model(State::Cruise);
+        for (longterm, left) in [(UNBOUNDED, UNBOUNDED), (100_000, 85_000), (6000, 5000), (4500, 4000)] {
+            model.inflight_longterm = longterm;
+            assert_eq!(model.inflight_with_headroom(SMSS), left);
+        }
+    }
+
+    #[test]
+    fn a_cycle_waits_then_refills_for_a_round_then_goes_up() {
+        for state in [State::Down, State::Cruise] {
+            // From DOWN too: "Exiting PROBE_DOWN After Max Time".
+            let (mut model, window) = (model(state), window(200));
+            model.bw_shortterm = RATE / 2;
+            model.inflight_shortterm = 50 * SMSS;
+            (model.cycle.up_rounds, model.cycle.up_acked, model.cycle.precautionary) = (3, 9, true);
+            let long = Sample { inflight: 150 * SMSS, ..sample(MS(3000)) };
+            assert_eq!(step(&mut model, &window, &long), state);
+            let long = Sample { now: MS(3001), ..long };
+            assert_eq!(step(&mut model, &window, &long), State::Refill);
+            assert_eq!((model.bw_shortterm, model.inflight_shortterm), (UNBOUNDED, UNBOUNDED));
+            assert_eq!(model.cycle.ack_phase, AckPhase::Refilling);
+            assert_eq!(
+                (model.cycle.up_rounds, model.cycle.up_acked, model.cycle.precautionary),
+                (0, 0, false)
+            );
+            assert_eq!(step(&mut model, &window, &sample(MS(3050))), State::Refill);
+            assert!(!model.cycle.is_probe_sample);
+            model.full.now = true;
+            assert_eq!(step(&mut model, &window, &round(MS(3101))), State::Up);
+            assert_eq!(model.cycle.ack_phase, AckPhase::ProbeStarting);
+            assert!(model.cycle.is_probe_sample && !model.full.now && model.full.bw == RATE);
+            assert_eq!((model.cycle.up_rounds, model.cycle.acked_per_step), (1, 200 * SMSS));
+        }
+    }
+
+    #[test]
+    fn before_the_pipe_was_ever_full_nothing_cycles() {
+        let (mut model, window) = (model(State::Cruise), window(200));
+        model.full.reached = false;
+        assert_eq!(step(&mut model, &window, &sample(MS(9000))), State::Cruise);
+        model.full.reached = true;
+        let nothing = Sample { newly_acked: 0, ..sample(MS(9000)) };
+        assert_eq!(step(&mut model, &window, &nothing), State::Cruise);
+    }
+
+    #[test]
+    fn up_ends_when_the_bandwidth_grows_no_more() {
+        // "Exiting PROBE_UP on Bandwidth Plateau".
+        let (mut model, window) = (model(State::Up), window(200));
+        model.cycle.too_high = true;
+        assert_eq!(step(&mut model, &window, &sample(MS(1100))), State::Up);
+        model.full.now = true;
+        assert_eq!(step(&mut model, &window, &sample(MS(1100))), State::Down);
+        assert!(!model.cycle.too_high);
+        assert_eq!(model.cycle.ack_phase, AckPhase::ProbeStopping);
+        assert_eq!(model.cycle.acked_per_step, UNBOUNDED);
+        assert_eq!((model.cycle.began, model.rounds.next_delivered), (MS(1100), 1_000_000));
+    }
+
+    #[test]
+    fn a_probe_that_its_bound_limits_begins_its_search_anew_and_raises_the_bound() {
+        let (mut model, window) = (model(State::Up), window(110));
+        model.inflight_longterm = 110 * SMSS;
+        model.full.now = true;
+        model.cycle.acked_per_step = 2 * SMSS;
+        let limited = Sample { cwnd_limited: true, ..sample(MS(1100)) };
+        assert_eq!(step(&mut model, &window, &limited), State::Up);
+        assert!(!model.full.now && model.full.bw == RATE);
+        assert_eq!((model.inflight_longterm, model.cycle.up_acked), (110 * SMSS, SMSS));
+        step(&mut model, &window, &limited);
+        assert_eq!((model.inflight_longterm, model.cycle.up_acked), (111 * SMSS, 0));
+        // cwnd is no longer at it, nor is what is not limited by cwnd.
+        step(&mut model, &window, &limited);
+        assert_eq!(model.cycle.up_acked, 0);
+        step(&mut model, &super::super::testing::window(111), &sample(MS(1100)));
+        assert_eq!(model.cycle.up_acked, 0);
+    }
+
+    #[test]
+    fn the_bound_rises_twice_as_fast_each_round() {
+        // "Increasing Bandwidth 10x": "the step size added to BBR.inflight_longterm doubles each round trip".
+        let (mut model, window) = (model(State::Up), window(160));
+        let mut slopes = [(); 9].map(|()| {
+            model.raise_slope(&window);
+            model.cycle.acked_per_step / SMSS
+        });
+        assert_eq!(slopes, [160, 80, 40, 20, 10, 5, 2, 1, 1]);
+        (0..40).for_each(|_| model.raise_slope(&window));
+        slopes.fill(model.cycle.acked_per_step / SMSS);
+        assert_eq!((slopes[0], model.cycle.up_rounds), (1, 30));
+        // A round that ends raises it.
+        model.inflight_longterm = 160 * SMSS;
+        (model.cycle.up_rounds, model.state) = (1, State::Up);
+        model.cycle.acked_per_step = 160 * SMSS;
+        step(&mut model, &window, &Sample { cwnd_limited: true, ..round(MS(1100)) });
+        assert_eq!(model.cycle.acked_per_step, 80 * SMSS);
+    }
+
+    #[test]
+    fn what_arrived_of_more_raises_the_bound_unless_too_much_of_it_was_lost() {
+        let (mut model, window) = (model(State::Cruise), window(200));
+        let seen = |lost| Sample { tx_in_flight: 130 * SMSS, lost, ..sample(MS(1100)) };
+        step(&mut model, &window, &seen(0));
+        assert_eq!(model.inflight_longterm, UNBOUNDED);
+        model.inflight_longterm = 120 * SMSS;
+        step(&mut model, &window, &seen(2601));
+        assert_eq!(model.inflight_longterm, 120 * SMSS);
+        step(&mut model, &window, &seen(2600));
+        assert_eq!(model.inflight_longterm, 130 * SMSS);
+    }
+
+    #[test]
+    fn after_a_probe_that_was_too_much_the_next_one_turns_back_at_the_bound_and_then_goes_beyond() {
+        let (mut model, window) = (model(State::Up), window(200));
+        (model.inflight_longterm, model.cycle.too_high) = (120 * SMSS, true);
+        model.cycle.ack_phase = AckPhase::ProbeFeedback;
+        let at = |inflight| Sample { inflight, ..sample(MS(1100)) };
+        assert_eq!(step(&mut model, &window, &at(120 * SMSS - 1)), State::Up);
+        assert_eq!(step(&mut model, &window, &at(120 * SMSS)), State::Down);
+        assert!(model.cycle.precautionary && !model.cycle.too_high);
+        // A round of feedback without too many losses, and it probes again at once.
+        model.bandwidths = [RATE, RATE + 1];
+        model.cycle.is_probe_sample = true;
+        assert_eq!(step(&mut model, &window, &round(MS(1200))), State::Refill);
+        assert!(!model.cycle.is_probe_sample && !model.cycle.precautionary);
+        assert_eq!(model.bandwidths, [RATE + 1, 0], "a cycle has passed");
+    }
+
+    #[test]
+    fn a_probe_that_ends_too_high_or_in_another_state_does_not_begin_again() {
+        for (state, too_high, app_limited, advances) in [
+            (State::Down, true, false, true),
+            (State::Down, true, true, false),
+            (State::ProbeRtt, false, false, false),
+        ] {
+            let (mut model, window) = (model(state), window(200));
+            model.cycle.ack_phase = AckPhase::ProbeStopping;
+            (model.cycle.precautionary, model.cycle.too_high) = (true, too_high);
+            let sample = Sample { inflight: 150 * SMSS, app_limited, ..round(MS(1200)) };
+            assert_eq!(step(&mut model, &window, &sample), state);
+            assert_eq!(model.cycle.ack_phase, AckPhase::Init);
+            assert_eq!(model.bandwidths[1] == 0, advances, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_probe_s_feedback_begins_a_round_after_it() {
+        let (mut model, window) = (model(State::Up), window(200));
+        model.cycle.ack_phase = AckPhase::ProbeStarting;
+        step(&mut model, &window, &sample(MS(1100)));
+        assert_eq!(model.cycle.ack_phase, AckPhase::ProbeStarting);
+        step(&mut model, &window, &round(MS(1100)));
+        assert_eq!(model.cycle.ack_phase, AckPhase::ProbeFeedback);
+    }
+}

@@ -83,3 +83,111 @@ impl Model {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, SMSS, model, round, sample, window};
+    use super::super::units::UNBOUNDED;
+    use super::*;
+
+    const RTT: fn(u64) -> Option<Duration> = |ms| Some(Duration::from_millis(ms));
+
+    fn at(ms: u64, rtt: u64) -> Sample {
+        Sample { rtt: RTT(rtt), ..sample(MS(ms)) }
+    }
+
+    #[test]
+    fn the_shortest_round_trip_lasts_ten_seconds_and_what_probes_look_for_five() {
+        let mut model = model(State::Cruise);
+        for (ms, rtt, expired, delay, least) in [
+            (2000, 90, false, 90, 90),
+            (2500, 90, false, 90, 90),
+            (7000, 95, false, 90, 90),
+            (7001, 95, true, 95, 90),
+            (7002, 94, false, 94, 90),
+            (12_000, 97, false, 94, 90),
+            // Ten seconds after the shortest.
+            (12_001, 97, false, 94, 94),
+        ] {
+            model.update_min_rtt(&at(ms, rtt));
+            let probe = model.probe_rtt;
+            assert_eq!(
+                (probe.expired, probe.min_delay, model.min_rtt),
+                (expired, RTT(delay), RTT(least)),
+                "{ms}"
+            );
+        }
+        assert_eq!(model.min_rtt_at, MS(7002), "as old as its measurement");
+        model.update_min_rtt(&Sample { rtt: None, ..sample(MS(12_003)) });
+        assert!(model.probe_rtt.expired && model.probe_rtt.min_delay == RTT(94));
+    }
+
+    #[test]
+    fn half_the_path_for_200_ms_and_a_round() {
+        // "Entering and Exiting PROBE_RTT".
+        let (mut model, mut w) = (model(State::Cruise), window(200));
+        (model.bw_shortterm, model.inflight_shortterm) = (5, 5);
+        model.check_probe_rtt(&mut w, &sample(MS(6000)));
+        assert_eq!(model.state, State::Cruise);
+        model.probe_rtt.expired = true;
+        model.check_probe_rtt(&mut w, &sample(MS(6001)));
+        assert_eq!((model.state, model.prior_cwnd), (State::ProbeRtt, 200 * SMSS));
+        assert_eq!(model.cycle.ack_phase, AckPhase::ProbeStopping);
+        // 100 in flight; 200 ms count from when half of them are.
+        assert_eq!(model.probe_rtt.until, None);
+        w.set_cwnd(50 * SMSS);
+        let drained = Sample { inflight: 50 * SMSS, ..sample(MS(6050)) };
+        model.check_probe_rtt(&mut w, &Sample { inflight: 50 * SMSS + 1, ..drained });
+        assert_eq!(model.probe_rtt.until, None);
+        model.check_probe_rtt(&mut w, &drained);
+        assert_eq!(model.probe_rtt.until, Some(MS(6250)));
+        let mut step = |ms, start| {
+            model.rounds.start = start;
+            model.check_probe_rtt(&mut w, &Sample { now: MS(ms), ..drained });
+            model.state
+        };
+        assert_eq!(step(6251, false), State::ProbeRtt, "no round has passed");
+        assert_eq!(step(6249, true), State::ProbeRtt);
+        assert_eq!(step(6250, false), State::ProbeRtt);
+        assert_eq!(step(6251, false), State::Cruise);
+        assert_eq!(w.cwnd, 200 * SMSS);
+        assert_eq!((model.probe_rtt.min_at, model.cycle.began), (MS(6251), MS(6251)));
+        assert_eq!((model.bw_shortterm, model.inflight_shortterm), (UNBOUNDED, UNBOUNDED));
+    }
+
+    #[test]
+    fn before_the_pipe_was_full_startup_goes_on() {
+        // "Entering and Exiting PROBE_RTT During STARTUP".
+        let (mut model, mut w) = (model(State::Startup), window(200));
+        model.probe_rtt.expired = true;
+        model.check_probe_rtt(&mut w, &Sample { inflight: 4 * SMSS, ..sample(MS(6001)) });
+        model.rounds.start = true;
+        model.check_probe_rtt(&mut w, &round(MS(6202)));
+        assert_eq!(model.state, State::Startup);
+    }
+
+    #[test]
+    fn a_pause_is_a_probe() {
+        // "Skipping PROBE_RTT Due to Application-Limited Sending".
+        let (mut model, mut w) = (model(State::Cruise), window(200));
+        model.pacing_rate = 1;
+        model.restart(&mut w, MS(7000));
+        assert_eq!((model.idle_restart, model.extra_since), (true, MS(7000)));
+        assert_eq!(model.pacing_rate, 990_000, "at the bandwidth itself");
+        model.probe_rtt.expired = true;
+        model.check_probe_rtt(&mut w, &Sample { delivered: 0, ..sample(MS(7100)) });
+        assert!(model.idle_restart && model.state == State::Cruise);
+        model.check_probe_rtt(&mut w, &sample(MS(7100)));
+        assert!(!model.idle_restart && model.state == State::Cruise);
+    }
+
+    #[test]
+    fn a_pause_within_a_probe_may_end_it() {
+        let (mut model, mut w) = (model(State::ProbeRtt), window(50));
+        (model.probe_rtt.until, model.prior_cwnd) = (Some(MS(6250)), 200 * SMSS);
+        model.restart(&mut w, MS(6250));
+        assert_eq!((model.state, w.cwnd), (State::ProbeRtt, 50 * SMSS));
+        model.restart(&mut w, MS(6251));
+        assert_eq!((model.state, w.cwnd), (State::Cruise, 200 * SMSS));
+    }
+}

@@ -86,3 +86,117 @@ impl Model {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Model;
+    use super::super::testing::{MS, RATE, SMSS, model, round, sample, window};
+    use super::*;
+
+    fn startup() -> Model {
+        let mut model = model(State::Startup);
+        model.rounds.start = true;
+        model
+    }
+
+    #[test]
+    fn three_rounds_without_a_quarter_more_fill_the_pipe() {
+        // "Exiting STARTUP on Bandwidth Plateau".
+        let mut model = startup();
+        let mut see = |rate, app_limited, start| {
+            model.rounds.start = start;
+            model.check_full_bw(&Sample { delivery_rate: rate, app_limited, ..sample(MS(1000)) });
+            (model.full.bw, model.full.count, model.full.now)
+        };
+        assert_eq!(see(RATE, false, true), (RATE, 0, false));
+        assert_eq!(see(RATE * 5 / 4, false, true), (RATE * 5 / 4, 0, false), "a quarter more");
+        assert_eq!(see(RATE, false, true), (RATE * 5 / 4, 1, false));
+        assert_eq!(see(RATE, true, true), (RATE * 5 / 4, 1, false), "the application's limit");
+        assert_eq!(see(RATE, false, false), (RATE * 5 / 4, 1, false), "within a round");
+        assert_eq!(see(0, false, true), (RATE * 5 / 4, 1, false), "no sample");
+        assert_eq!(see(RATE * 3 / 2, false, true), (RATE * 5 / 4, 2, false));
+        assert_eq!(see(RATE, false, true), (RATE * 5 / 4, 3, true));
+        assert!(model.full.reached);
+        model.rounds.count = 7;
+        model.check_startup_done(&sample(MS(1000)));
+        assert_eq!((model.state, model.drain_start), (State::Drain, 7));
+        // Another search does not forget that it ever was.
+        model.full.reset(RATE);
+        assert_eq!((model.full.reached, model.full.now, model.full.count), (true, false, 0));
+    }
+
+    /// Six ranges of the round that ends now are lost, 30 of 1000 octets in flight.
+    fn lossy() -> (Model, Sample) {
+        let mut model = startup();
+        (model.loss.ranges, model.loss.start) = (6, true);
+        model.loss.inflight_latest = 120 * SMSS;
+        let sample = Sample { phase: Phase::Recovery, lost: 2001, app_limited: true, ..round(MS(1000)) };
+        (model, sample)
+    }
+
+    #[test]
+    fn a_round_of_recovery_with_six_lost_ranges_ends_startup_also_where_the_application_is_the_limit() {
+        // "Exiting STARTUP on Loss When Application-Limited".
+        let (mut model, sample) = lossy();
+        model.check_startup_done(&sample);
+        assert_eq!((model.state, model.full.reached, model.full.now), (State::Drain, true, true));
+        assert_eq!(model.inflight_longterm, 120 * SMSS, "what was delivered, more than the BDP");
+        assert_eq!(model.undo.state, Some(State::Startup));
+        let (mut model, sample) = lossy();
+        model.loss.inflight_latest = 80 * SMSS;
+        model.check_startup_done(&sample);
+        assert_eq!(model.inflight_longterm, 100 * SMSS, "the BDP");
+    }
+
+    #[test]
+    fn each_criterion_of_a_lossy_startup_must_be_met() {
+        let unmet: [(&str, fn(&mut Model, &mut Sample)); 5] = [
+            ("no recovery", |_, s| s.phase = Phase::Open),
+            ("recovery is younger than a round", |m, _| m.recovery_at = 1_000_001),
+            ("the round goes on", |m, _| m.loss.start = false),
+            ("five ranges", |m, _| m.loss.ranges = 5),
+            ("2 %", |_, s| s.lost = 2000),
+        ];
+        for (why, change) in unmet {
+            let (mut model, mut sample) = lossy();
+            change(&mut model, &mut sample);
+            model.check_startup_done(&sample);
+            assert_eq!(model.state, State::Startup, "{why}");
+        }
+    }
+
+    #[test]
+    fn without_selective_acknowledgements_one_loss_in_recovery_ends_it() {
+        let (mut model, sample) = lossy();
+        model.loss.ranges = 0;
+        let sample = Sample { selective: false, lost: 0, ..sample };
+        model.check_startup_done(&sample);
+        assert_eq!(model.state, State::Startup);
+        model.loss.ranges = 1;
+        model.check_startup_done(&sample);
+        assert_eq!(model.state, State::Drain);
+    }
+
+    #[test]
+    fn drain_ends_with_the_queue_or_after_three_rounds() {
+        // "Exiting DRAIN Based on Inflight" and "Based on Time".
+        let drain = |inflight, rounds: u32| {
+            let mut model = model(State::Drain);
+            (model.drain_start, model.rounds.count) = (5, 5 + rounds);
+            model.check_drain_done(&Sample { inflight, ..sample(MS(1000)) });
+            model.state
+        };
+        assert_eq!(drain(100 * SMSS + 1, 3), State::Drain);
+        assert_eq!(drain(100 * SMSS, 0), State::Down);
+        assert_eq!(drain(200 * SMSS, 4), State::Down);
+    }
+
+    #[test]
+    fn the_first_window_leaves_at_startup_s_gain() {
+        // §5.6.2: 10 segments in 100 ms, times 2.77; in a millisecond, where no round trip is known.
+        let mut model = Model::new();
+        assert_eq!(model.first_rate(&window(10)), 27_700_000);
+        model.min_rtt = Some(handfast_core::Duration::from_millis(100));
+        assert_eq!(model.first_rate(&window(10)), 277_000);
+    }
+}

@@ -1,11 +1,11 @@
 //! What is sent: the pacing rate, the quantum, cwnd (§5.6).
 
-use handfast_core::{Duration, Instant};
+use handfast_core::Duration;
 
 use super::model::Model;
 use super::sample::Sample;
 use super::state::State;
-use super::units::{ONE, UNBOUNDED, percent, rate, volume};
+use super::units::{UNBOUNDED, percent, rate, volume};
 use crate::cc::Window;
 use crate::phase::Phase;
 
@@ -100,15 +100,112 @@ impl Model {
         }
         self.phase = phase;
     }
+}
 
-    /// `HandleRestartFromIdle` (§5.4.1).
-    pub(super) fn restart(&mut self, window: &mut Window, now: Instant) {
-        self.idle_restart = true;
-        self.extra_since = now;
-        if self.state.is_probe_bw() {
-            self.set_pacing_rate(ONE);
-        } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(window, now);
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, RATE, SMSS, model, sample, window};
+    use super::*;
+
+    #[test]
+    fn the_pacing_rate_is_a_hundredth_below_the_bandwidth_and_falls_only_once_the_pipe_was_full() {
+        let mut model = model(State::Startup);
+        model.set_pacing_rate(277);
+        assert_eq!(model.pacing_rate, 2_742_300);
+        model.set_pacing_rate(100);
+        assert_eq!(model.pacing_rate, 2_742_300);
+        model.full.reached = true;
+        model.set_pacing_rate(90);
+        assert_eq!(model.pacing_rate, 891_000);
+    }
+
+    #[test]
+    fn a_quantum_is_a_millisecond_of_it_two_segments_at_least_and_64_kilobytes_at_most() {
+        let mut model = model(State::Cruise);
+        for (rate, quantum) in [(RATE, 2000), (5 * RATE, 5000), (90 * RATE, 65_536)] {
+            model.pacing_rate = rate;
+            assert_eq!(model.quantum(SMSS), quantum);
         }
+    }
+
+    #[test]
+    fn volumes_have_room_for_three_quanta_four_segments_and_two_more_when_probing() {
+        let mut model = model(State::Cruise);
+        assert_eq!(model.inflight(RATE, 100, SMSS), 100 * SMSS);
+        // "Correctly Managing Sub-Packet BDPs".
+        assert_eq!(model.inflight(RATE / 1000, 100, SMSS), 6 * SMSS);
+        assert_eq!(model.probe_rtt_cwnd(SMSS), 50 * SMSS);
+        model.bw = 1;
+        assert_eq!(model.probe_rtt_cwnd(SMSS), 4 * SMSS);
+        model.pacing_rate = 50 * RATE;
+        assert_eq!(model.inflight(RATE, 100, SMSS), 150 * SMSS);
+        model.state = State::Up;
+        assert_eq!(model.inflight(RATE, 100, SMSS), 152 * SMSS);
+    }
+
+    /// cwnd in segments after an acknowledgement of ten of them.
+    fn grown(model: &Model, segments: u64) -> u64 {
+        let mut w = window(segments);
+        model.set_cwnd(&mut w, &Sample { newly_acked: 10 * SMSS, ..sample(MS(1100)) });
+        w.cwnd / SMSS
+    }
+
+    #[test]
+    fn cwnd_grows_by_what_is_acknowledged_to_twice_the_path_and_falls_to_it_at_once() {
+        let mut model = model(State::Down);
+        assert_eq!([100, 195, 300].map(|w| grown(&model, w)), [110, 200, 200]);
+        model.extra_acked.add(10, 0, 7 * SMSS);
+        assert_eq!(grown(&model, 300), 207);
+        model.state = State::Up;
+        assert_eq!(grown(&model, 300), 234, "2.25 times, what is aggregated, two segments");
+        model.bw = 1;
+        assert_eq!(grown(&model, 300), 9, "the quanta, and what else");
+    }
+
+    #[test]
+    fn in_startup_cwnd_does_not_fall_and_grows_while_little_has_arrived() {
+        let mut model = model(State::Startup);
+        assert_eq!([195, 200, 300].map(|w| grown(&model, w)), [205, 200, 300]);
+        model.initial_cwnd = 1_000_001;
+        assert_eq!(grown(&model, 300), 310);
+        model.bw = 1;
+        (model.initial_cwnd, model.pacing_rate) = (0, 1);
+        assert_eq!(grown(&model, 1), 11);
+    }
+
+    #[test]
+    fn bounds_of_the_volume_are_those_of_the_draft_s_table() {
+        for (state, segments) in [
+            (State::Startup, 110),
+            (State::Drain, 110),
+            (State::Down, 100),
+            (State::Refill, 100),
+            (State::Up, 100),
+            (State::Cruise, 85),
+            (State::ProbeRtt, 50),
+        ] {
+            let mut model = model(state);
+            model.inflight_longterm = 100 * SMSS;
+            assert_eq!(grown(&model, 100), segments, "{state:?}");
+            model.inflight_shortterm = 40 * SMSS;
+            assert_eq!(grown(&model, 100), 40, "{state:?}");
+            model.inflight_shortterm = 1;
+            assert_eq!(grown(&model, 100), 4, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn recovery_s_end_brings_the_window_back() {
+        let (mut model, mut w) = (model(State::Cruise), window(20));
+        model.prior_cwnd = 90 * SMSS;
+        for (phase, segments) in [(Phase::Recovery, 20), (Phase::Recovery, 20), (Phase::Open, 90)] {
+            model.follow_recovery(&mut w, phase);
+            assert_eq!(w.cwnd, segments * SMSS, "{phase:?}");
+            model.delivered += 1000;
+        }
+        assert_eq!(model.recovery_at, 1_000_000, "when it began");
+        let mut w = window(20);
+        model.follow_recovery(&mut w, Phase::Open);
+        assert_eq!(w.cwnd, 20 * SMSS);
     }
 }

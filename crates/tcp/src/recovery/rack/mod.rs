@@ -165,4 +165,31 @@ mod tests {
             assert_eq!(rack.window.size(&facts) > Duration::ZERO, seen, "{second:?}");
         }
     }
+
+    #[test]
+    fn an_octet_is_lost_until_it_arrives_or_goes_again() {
+        let (mut rack, now) = sent();
+        rack.log.sent(4000, now);
+        let mut board = Scoreboard::default();
+        board.insert(2000, 3000);
+        rack.delivered(now, Range { start: 2000, end: 3000 }, NEVER);
+        let facts = Facts { recovering: true, dup_thresh: false, srtt: Duration::from_secs(1) };
+        let lost = |rack: &Rack, board: &Scoreboard| {
+            [0, 999, 1000, 1999, 2000, 3000].map(|octet| u8::from(rack.log.is_lost(octet, board)))
+        };
+        assert_eq!(lost(&rack, &board), [0; 6]);
+        rack.detect(now, 0, &board, &facts);
+        assert_eq!(lost(&rack, &board), [1, 1, 1, 1, 0, 0]);
+        rack.log.resent(Range { start: 0, end: 1000 }, now);
+        assert_eq!(lost(&rack, &board), [0, 0, 1, 1, 0, 0]);
+        // The repetition is lost as well: what left after it has arrived.
+        let later = now + Duration::from_millis(300);
+        rack.log.sent(5000, later - Duration::from_millis(100));
+        board.insert(4000, 5000);
+        rack.delivered(later, Range { start: 4000, end: 5000 }, NEVER);
+        rack.detect(later, 0, &board, &facts);
+        assert_eq!(lost(&rack, &board), [1, 1, 1, 1, 0, 1]);
+        board.insert(1000, 2000);
+        assert_eq!(lost(&rack, &board), [1, 1, 0, 0, 0, 1]);
+    }
 }
