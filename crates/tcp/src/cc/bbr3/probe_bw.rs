@@ -55,9 +55,8 @@ impl Model {
             return;
         }
         match self.state {
-            State::Down if self.is_time_to_probe(window, sample) => self.start_refill(),
+            State::Down | State::Cruise if self.is_time_to_probe(window, sample) => self.start_refill(),
             State::Down if self.is_time_to_cruise(sample) => self.start_cruise(),
-            State::Cruise if self.is_time_to_probe(window, sample) => self.start_refill(),
             // "After one round of REFILL, start UP"
             State::Refill if self.rounds.start => {
                 self.cycle.is_probe_sample = true;

@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn each_criterion_of_a_lossy_startup_must_be_met() {
-        let unmet: [(&str, fn(&mut Model, &mut Sample)); 5] = [
+        type Change = fn(&mut Model, &mut Sample);
+        let unmet: [(&str, Change); 5] = [
             ("no recovery", |_, s| s.phase = Phase::Open),
             ("recovery is younger than a round", |m, _| m.recovery_at = 1_000_001),
             ("the round goes on", |m, _| m.loss.start = false),
