@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! What the tests of several files need: a path of a megabyte a second and 100 ms, which 100 segments of 1000 octets fill.
 
 use handfast_core::{Duration, Instant};
@@ -65,4 +62,3 @@ pub(super) fn model(state: State) -> Model {
 pub(super) fn round(now: Instant) -> Sample {
     Sample { prior_delivered: Some(1_000_000), ..sample(now) }
 }
->>>>>>> fc845429 (BBR version 3: a test a rule, its behaviour over whole paths, golden rows; in pairs and in the common table)
