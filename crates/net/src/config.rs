@@ -1,8 +1,11 @@
 //! What a link is made of: the values a scenario file gives.
 
+use std::fmt;
+
 use handfast_core::{BitRate, Duration};
 
 use crate::Queue;
+use crate::cell::Profile;
 
 /// One thing that may happen to a packet on a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +30,7 @@ pub enum Loss {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Direction {
     /// Serialisation rate.
     pub rate: BitRate,
@@ -42,12 +45,42 @@ pub struct Direction {
     pub reorder: Option<(f64, Duration)>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+    /// A cellular radio that sends the packets in transport blocks; [`None`]: they are serialised one after the other.
+    pub access: Option<Box<Profile>>,
+}
+
+/// The hash of a scenario covers this form: what a direction does not have leaves no trace in it.
+impl fmt::Debug for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate, delay, queue, losses, reorder, duplicate, access } = self;
+        let mut form = f.debug_struct("Direction");
+        form.field("rate", rate).field("delay", delay).field("queue", queue).field("losses", losses);
+        form.field("reorder", reorder).field("duplicate", duplicate);
+        if let Some(access) = access {
+            form.field("access", access);
+        }
+        form.finish()
+    }
 }
 
 impl Direction {
     /// A rate and a delay, and nothing that could go wrong.
     pub const fn plain(rate: BitRate, delay: Duration) -> Self {
-        Self { rate, delay, queue: Queue::UNLIMITED, losses: Vec::new(), reorder: None, duplicate: 0.0 }
+        Self {
+            rate,
+            delay,
+            queue: Queue::UNLIMITED,
+            losses: Vec::new(),
+            reorder: None,
+            duplicate: 0.0,
+            access: None,
+        }
+    }
+
+    /// The rate at which new packets are carried in the mean.
+    pub fn mean_rate(&self) -> BitRate {
+        let Some(access) = &self.access else { return self.rate };
+        BitRate::from_bps((self.rate.as_bps() as f64 * access.efficiency()) as u64)
     }
 
     /// Whether anything may happen to packets at the end of the line.

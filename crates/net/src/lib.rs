@@ -20,6 +20,7 @@
 //! packets and its controller's messages in, packets and messages out.
 #![forbid(unsafe_code)]
 
+pub mod cell;
 mod config;
 mod counters;
 mod exit;

@@ -8,15 +8,16 @@
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the
 //! rate of each
-//! at that moment says, with nobody else to wait for. Integrated over the flow's active time this gives the bytes it could have
+//! at that moment says, with nobody else to wait for. A cellular radio carries what its rate leaves in the mean for blocks that
+//! are not repeated. Integrated over the flow's active time this gives the bytes it could have
 //! had; divided by the
 //! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its
 //! start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
 //! flows the other way are left out.
 
-use handfast_core::{Duration, Instant};
-use handfast_scenario::{QueueLimit, Scenario, Scheme};
+use handfast_core::{BitRate, Duration, Instant};
+use handfast_scenario::{Direction, QueueLimit, Scenario, Scheme};
 
 use crate::Paths;
 use crate::airtime::Airtime;
@@ -155,13 +156,19 @@ fn rate(bytes: f64, span: Option<(Instant, Instant)>) -> Option<f64> {
     Some(bytes * 8.0 / time.as_secs_f64())
 }
 
+/// Payload bytes per second.
+fn payload_rate(rate: BitRate, share: f64) -> f64 {
+    rate.as_bps() as f64 / 8.0 * share
+}
+
 /// Links and flows as pipes and fluids.
 struct Tank {
     fluids: Vec<Fluid>,
     /// For each channel its rate in payload bytes per second of full segments, and the outages that last.
     pipes: Vec<(f64, u32)>,
     airtime: Airtime,
-    payload_share: f64,
+    /// For each channel the part of its rate that is payload of full segments.
+    payload_shares: Vec<f64>,
     /// For each channel, payload bytes of full segments that its queue holds.
     queues: Vec<f64>,
     /// Whether rates must be shared out again.
@@ -171,7 +178,6 @@ struct Tank {
 impl Tank {
     fn new(scenario: &Scenario, (payload, packet): (u64, u64), paths: &Paths) -> Self {
         let payload_share = payload as f64 / packet as f64;
-        let rate = |bps: u64| bps as f64 / 8.0 * payload_share;
         let airtime = Airtime::new(scenario, (payload, packet));
         let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
         let held = |limit: QueueLimit| match limit {
@@ -179,7 +185,10 @@ impl Tank {
             QueueLimit::Bytes(most) => most.get() as f64 * payload_share,
         };
         let queues = directions.clone().map(|d| d.queue.limit().map_or(0.0, held)).collect();
-        let mut pipes: Vec<_> = directions.map(|d| (rate(d.rate.as_bps()), 0)).collect();
+        let efficiency = |d: &Direction| d.access.as_ref().map_or(1.0, |access| access.efficiency());
+        let payload_shares: Vec<_> = directions.clone().map(|d| payload_share * efficiency(d)).collect();
+        let rates = directions.zip(&payload_shares).map(|(d, &share)| payload_rate(d.rate, share));
+        let mut pipes: Vec<_> = rates.map(|rate| (rate, 0)).collect();
         for &id in airtime.shares.keys() {
             pipes[id].0 = f64::INFINITY;
         }
@@ -206,7 +215,7 @@ impl Tank {
             flowed: None,
             rate: 0.0,
         });
-        Self { fluids: fluids.collect(), pipes, airtime, payload_share, queues, stale: true }
+        Self { fluids: fluids.collect(), pipes, airtime, payload_shares, queues, stale: true }
     }
 
     fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline, paths: &Paths) {
@@ -218,7 +227,7 @@ impl Tank {
             }
             Step::Stop(id) => self.fluids[id].active = false,
             Step::Network(index) => match timeline.change(index) {
-                Change::Rate(id, rate) => self.pipes[id].0 = rate.as_bps() as f64 / 8.0 * self.payload_share,
+                Change::Rate(id, rate) => self.pipes[id].0 = payload_rate(rate, self.payload_shares[id]),
                 Change::LinkDown(link, _) => self.shut(link, |depth| depth + 1),
                 Change::LinkDrains(link) => {
                     self.drain(at, link);
@@ -356,7 +365,8 @@ mod tests {
     use super::*;
     use crate::testing::{self, Net};
     use crate::topology::Topology;
-    use handfast_core::{BitRate, Bytes};
+    use handfast_core::Bytes;
+    use handfast_net::cell::Profile;
     use handfast_scenario::App;
     use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 
@@ -379,6 +389,19 @@ mod tests {
     fn a_flow_that_shares_nothing_gets_the_smallest_rate_less_headers() {
         let net = Net::new("hssh").rate(0, 1, 10_000_000).rate(1, 2, 1_000_000).rate(2, 3, 10_000_000);
         assert_eq!(kbits(&net.bulk(0, 3).build()), [Some(net_of(1000.0))]);
+    }
+
+    #[test]
+    fn a_cellular_radio_carries_what_it_need_not_repeat() {
+        let mut scenario = Net::new("hsh").rate(0, 1, 9_000_000).rate(1, 2, 1_111_000).bulk(0, 2).build();
+        let mut lte = Profile::lte();
+        lte.harq.nack_to_ack = 0.0;
+        scenario.links[1].forward.access = Some(Box::new(lte));
+        assert_eq!(kbits(&scenario), [Some(net_of(999.9))]);
+        let rate = BitRate::from_bps(2_222_000);
+        let faster = Action::SetRate { link: 1, directions: Directions::Forward, rate };
+        scenario.events = vec![Event::new(Instant::ZERO, faster)];
+        assert_eq!(kbits(&scenario), [Some(net_of(1999.8))]);
     }
 
     #[test]

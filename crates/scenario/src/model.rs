@@ -120,14 +120,13 @@ pub struct Mobile {
 const FULL_PACKET: Bytes = Bytes(1500);
 
 impl Scenario {
-    /// What the direction of a link that begins at its end `end` carries of full-sized IP packets: its rate, or on the air what
-    /// is left of that with nobody else there.
+    /// What the direction of a link that begins at its end `end` carries of full-sized IP packets: its rate, of a cellular radio
+    /// without what that repeats, or on the air what is left of that with nobody else there.
     pub fn carries(&self, link: LinkId, end: usize) -> BitRate {
         let at = &self.links[link];
-        let rate = if end == 0 { at.forward.rate } else { at.backward.rate };
-        let (Some(air), Some(phy)) = (self.on_air.get(&link), airtime::Rate::of_bit_rate(rate)) else {
-            return rate;
-        };
+        let direction = if end == 0 { &at.forward } else { &at.backward };
+        let phy = airtime::Rate::of_bit_rate(direction.rate);
+        let (Some(air), Some(phy)) = (self.on_air.get(&link), phy) else { return direction.mean_rate() };
         let took = Exchange::new(air.physical, phy, FULL_PACKET).attempt(0, true);
         BitRate::from_bps(FULL_PACKET.get() * 8 * 1_000_000_000 / took.as_nanos().max(1))
     }

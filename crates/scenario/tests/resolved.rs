@@ -3,6 +3,7 @@
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_document::testing::edited;
 use handfast_host::app::{Notice, Reconnect};
+use handfast_net::cell::{Profile, RequestProfile};
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates};
 use handfast_scenario::{
@@ -108,6 +109,24 @@ fn losses_are_applied_in_the_order_given() {
     let chain = Loss::GilbertElliott { good_to_bad: 0.001, bad_to_good: 0.2, loss_good: 0.0, loss_bad: 0.5 };
     let losses = &everything().links[2].forward.losses;
     assert_eq!(losses, &[Loss::Packet(0.001), Loss::Packet(0.002), Loss::Bit(1e-8), chain]);
+}
+
+#[test]
+fn a_station_has_the_uplink_of_a_cellular_radio() {
+    let scenario = everything();
+    let link = scenario.links.iter().find(|link| link.name == "cell-handset").unwrap();
+    assert_eq!(link.forward.access.as_deref(), Some(&Profile::lte()));
+    assert_eq!(link.forward.queue, Profile::QUEUE, "its own default");
+    let up = link.backward.access.as_deref().unwrap();
+    let usual = Profile::nr_uplink(Duration::from_micros(250)).unwrap();
+    assert_eq!((up.slot, up.rlc.window), (usual.slot, usual.rlc.window));
+    let ms = Duration::from_millis;
+    assert_eq!(up.request, Some(RequestProfile { period: ms(5), grant: ms(4) }));
+    assert_eq!((up.processing, up.harq.round_trip, up.harq.transmissions), (ms(1), ms(3), 5));
+    assert_eq!((up.harq.bler, up.harq.combined_bler, up.harq.nack_to_ack), (0.05, 0.01, 1e-4));
+    let rlc = &up.rlc;
+    assert_eq!((rlc.t_reordering, rlc.t_status_prohibit, rlc.max_retx), (ms(30), Duration::ZERO, 8));
+    assert_eq!(rlc.t_poll_retransmit, ms(40));
 }
 
 #[test]

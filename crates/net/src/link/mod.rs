@@ -2,8 +2,10 @@
 //!
 //! There are two ways through it. Under drop-tail a packet's departure follows from its arrival: it is fixed when the packet
 //! enters, and a hop costs one event (`fused.rs`). Any other discipline decides when the line is free: the packets wait in
-//! it, and only the one in serialisation is on the line (`queued.rs`). Line, air, impairments and outages are the same.
+//! it, and only the one in serialisation is on the line (`queued.rs`). A cellular radio takes the line's place: it makes
+//! transport blocks of what waits in the discipline (`cellular.rs`). Air, impairments and outages are the same.
 
+mod cellular;
 mod fused;
 mod queued;
 
@@ -51,14 +53,16 @@ struct Rest<H> {
     left: Option<u64>,
     counters: Counters,
     impairments: Option<Box<Impairments<H>>>,
-    /// The packets that wait; [`None`]: under drop-tail, where `fifo` has them.
+    /// The packets that wait; [`None`]: under drop-tail on a line, where `fifo` has them.
     queued: Option<Box<Queued<H>>>,
 }
 
 impl<H: Handle> Link<H> {
     /// An empty link. Each of its random processes gets a stream of its own, drawn from `stream`.
     pub fn new(direction: &Direction, mut stream: Stream) -> Self {
-        if let Queue::DropTail(config) = &direction.queue {
+        if let Queue::DropTail(config) = &direction.queue
+            && direction.access.is_none()
+        {
             // Most links have no random process: none draws a number for nothing.
             let seed = if direction.is_impaired() { stream.bits() } else { 0 };
             return Self::made(direction, seed, config.limit, None);
@@ -99,7 +103,7 @@ impl<H: Handle> Link<H> {
                 left: None,
                 counters: Counters::default(),
                 impairments,
-                queued: discipline.map(|discipline| Box::new(Queued::new(discipline))),
+                queued: discipline.map(|discipline| Box::new(Queued::new(discipline, direction, seed))),
             }),
         };
         link.unchecked = link.unchecked();
@@ -323,7 +327,7 @@ impl<H: Copy> Link<H> {
             Some(work) => line.resume(now, work),
             None => line.serve(now, entry.size()),
         });
-        self.resume(now);
+        self.resume(now, start_over);
         self.next = self.next_exit();
     }
 
@@ -355,7 +359,8 @@ impl<H: Copy> Link<H> {
         let rest = &self.rest.counters;
         let aside = self.rest.impairments.as_ref().map_or(0, |impairments| impairments.aside());
         let delivered = rest.delivered + self.delivered;
-        let on_the_link = (self.fifo.len() + aside + self.waiting().packets) as u64;
+        let inside = self.waiting().packets + self.in_blocks();
+        let on_the_link = (self.fifo.len() + aside + inside) as u64;
         Counters { offered: delivered + rest.lost() + on_the_link, delivered, ..*rest }
     }
 }

@@ -1,11 +1,13 @@
 //! Any discipline but drop-tail: packets wait in it, and it decides when the line is free. One packet is in serialisation;
-//! for that and for the air the link does what it does under drop-tail.
+//! for that and for the air the link does what it does under drop-tail. Where a cellular radio sends, any discipline at all.
 
 use std::collections::VecDeque;
 
-use handfast_core::{Bytes, Instant};
+use handfast_core::{Bytes, Instant, Stream};
 
 use super::{Exit, Link, Rest};
+use crate::Direction;
+use crate::cell::Cell;
 use crate::counters::Cause;
 use crate::fifo::{Entry, clamp};
 use crate::line::Line;
@@ -14,21 +16,32 @@ use crate::queue::{Class, Discipline, Occupancy, PacketMeta, Verdict};
 /// The packets that wait for the line.
 #[derive(Debug)]
 pub(super) struct Queued<H> {
-    discipline: Box<dyn Discipline<H>>,
+    pub(super) discipline: Box<dyn Discipline<H>>,
     /// The discipline has nothing before then; [`Instant::MAX`]: not before something happens.
-    ready: Instant,
-    /// Drops and marks that the driver has not been told of, and when they were decided.
-    decided: VecDeque<(Instant, Exit<H>)>,
+    pub(super) ready: Instant,
+    /// Losses and marks that the driver has not been told of, and when they were decided.
+    pub(super) decided: VecDeque<(Instant, Exit<H>)>,
+    /// What sends the packets in place of the line.
+    pub(super) cell: Option<Box<Cell<H>>>,
 }
 
-impl<H> Queued<H> {
-    pub(super) fn new(discipline: Box<dyn Discipline<H>>) -> Self {
-        Self { discipline, ready: Instant::MAX, decided: VecDeque::new() }
+impl<H: Copy> Queued<H> {
+    pub(super) fn new(discipline: Box<dyn Discipline<H>>, direction: &Direction, seed: u64) -> Self {
+        let cell = |profile| Box::new(Cell::new(profile, direction.rate, Stream::new(seed, "cell")));
+        Self {
+            discipline,
+            ready: Instant::MAX,
+            decided: VecDeque::new(),
+            cell: direction.access.as_deref().map(cell),
+        }
     }
 
     /// When the discipline is asked next, or the driver is to be told of what it has decided.
     pub(super) fn next(&self, line: &Line) -> Instant {
         let told = self.decided.front().map_or(Instant::MAX, |&(at, _)| at);
+        if self.cell.is_some() {
+            return told.min(self.next_in_cell());
+        }
         let waits = self.discipline.occupancy().packets > 0 && !line.is_stopped();
         let asked = if waits { self.ready.max(line.free_at()) } else { Instant::MAX };
         told.min(asked)
@@ -46,13 +59,16 @@ impl<H: Copy> Link<H> {
         class: Class,
     ) -> Result<(), Cause> {
         self.pull(now);
-        let sending = self.on_line(now);
+        let sending = self.on_line(now) + self.in_cell();
         let Some(queued) = &mut self.rest.queued else { return Ok(()) };
         let size = Bytes(u64::from(size));
         let packet =
             PacketMeta { handle, size, flow: class.flow, ecn: class.ecn, has_payload, enqueued_at: now };
         queued.discipline.enqueue(now, packet, sending)?;
         queued.ready = queued.ready.min(now);
+        if let Some(cell) = &mut queued.cell {
+            cell.notice(now);
+        }
         self.pull(now);
         self.next = self.next_exit();
         Ok(())
@@ -60,25 +76,39 @@ impl<H: Copy> Link<H> {
 
     /// Puts on the line what had its turn by `now`, each packet at its moment.
     pub(super) fn pull(&mut self, now: Instant) {
-        while let Some(queued) = &mut self.rest.queued {
+        while let Some(queued) = &self.rest.queued {
+            if queued.cell.is_some() {
+                return self.pull_cell(now);
+            }
             let at = queued.ready.max(self.line.free_at());
             if at > now || self.line.is_stopped() {
                 return;
             }
+            if let Some(packet) = self.ask(at) {
+                self.send(at, &packet);
+            }
+        }
+    }
+
+    /// The next packet that the discipline lets go at `at`.
+    pub(super) fn ask(&mut self, at: Instant) -> Option<PacketMeta<H>> {
+        let Rest { queued: Some(queued), counters, .. } = &mut *self.rest else { return None };
+        loop {
             match queued.discipline.dequeue(at) {
                 None => {
                     let later = queued.discipline.deadline().filter(|&deadline| deadline > at);
                     queued.ready = later.unwrap_or(Instant::MAX);
+                    return None;
                 }
-                Some(Verdict::Send(packet)) => self.send(at, &packet),
+                Some(Verdict::Send(packet)) => return Some(packet),
                 Some(Verdict::Mark(packet)) => {
                     queued.decided.push_back((at, Exit::Marked { handle: packet.handle }));
-                    self.rest.counters.marked += 1;
-                    self.send(at, &packet);
+                    counters.marked += 1;
+                    return Some(packet);
                 }
                 Some(Verdict::Drop(PacketMeta { handle, .. })) => {
                     queued.decided.push_back((at, Exit::Lost { handle, cause: Cause::Aqm }));
-                    self.rest.counters.count(Cause::Aqm);
+                    counters.count(Cause::Aqm);
                 }
             }
         }
@@ -110,10 +140,11 @@ impl<H: Copy> Link<H> {
         queued.decided.pop_front().map(|(_, exit)| exit)
     }
 
-    /// The line goes on, perhaps at another rate.
-    pub(super) fn resume(&mut self, now: Instant) {
+    /// The line goes on, perhaps at another rate; `start_over`: what it has begun begins anew.
+    pub(super) fn resume(&mut self, now: Instant, start_over: bool) {
         if let Some(queued) = &mut self.rest.queued {
             queued.ready = now;
+            self.resume_cell(now, start_over);
             self.pull(now);
         }
     }
@@ -121,14 +152,16 @@ impl<H: Copy> Link<H> {
     /// An outage takes all that waits: it comes out as lost behind what was on the line.
     pub(super) fn doom_waiting(&mut self, now: Instant) {
         let Some(queued) = &mut self.rest.queued else { return };
-        for packet in queued.discipline.clear() {
+        let in_cell = queued.cell.as_mut().map(|cell| cell.clear(now)).into_iter().flatten();
+        for packet in in_cell.chain(queued.discipline.clear()) {
             self.fifo
                 .push(Entry::new(packet.handle, clamp(packet.size), packet.has_payload, now, now).doomed());
         }
     }
 
-    /// What waits in the discipline.
+    /// What waits in the discipline, and what a cellular radio has begun to send.
     pub(super) fn waiting(&self) -> Occupancy {
-        self.rest.queued.as_ref().map_or_else(Occupancy::default, |queued| queued.discipline.occupancy())
+        let waiting = |queued: &Queued<H>| queued.discipline.occupancy();
+        self.rest.queued.as_deref().map_or_else(Occupancy::default, waiting) + self.in_cell()
     }
 }

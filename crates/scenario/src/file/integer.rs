@@ -21,3 +21,13 @@ integer! {
     /// A number of segments.
     Segments: u8 = 1..=255
 }
+
+integer! {
+    /// How often HARQ sends a block: the values of maxHARQ-Tx (TS 36.331 §6.3.2).
+    Transmissions: u32 = 1..=28
+}
+
+integer! {
+    /// How often RLC sends a block again: the values of maxRetxThreshold (TS 36.331 §6.3.2, TS 38.331 §6.3.2).
+    Retransmissions: u32 = 1..=32
+}

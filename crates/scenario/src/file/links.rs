@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::quantity::{Probability, Rate, Span};
 use super::queue::Queue;
 use super::tables::tables_with_shared_keys;
-use super::{AirTable, Located, Name};
+use super::{Access, AirTable, Located, Name};
 
 tables_with_shared_keys! {
     shared {
@@ -29,6 +29,9 @@ tables_with_shared_keys! {
         reorder: Reorder,
         /// Probability that a packet arrives twice.
         duplicate: Probability,
+        /// Between a station and an access point, which stands for a base station: a cellular radio, "lte", "nr" or a table.
+        /// It sends packets in transport blocks, and repeats these.
+        access: Located<Access>,
     }
 
     /// One direction of a link, or what both have in common.

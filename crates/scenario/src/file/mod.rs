@@ -2,6 +2,7 @@
 //!
 //! Doc comments here are also the descriptions of the JSON Schema, and so what an editor shows.
 
+mod access;
 mod agents;
 mod airtime;
 mod events;
@@ -21,6 +22,7 @@ mod words;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use access::{Access, Generation};
 pub(crate) use agents::AgentTable;
 pub(crate) use airtime::{AirTable, Standard};
 pub(crate) use events::{EventKind, EventTable, Gap, Mode, Phase};

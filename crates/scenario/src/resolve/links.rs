@@ -3,6 +3,7 @@
 use handfast_net::queue::drop_tail;
 use handfast_net::{Direction, Queue};
 
+use super::access::Cellular;
 use super::names::Names;
 use super::nodes::Nodes;
 use super::queue;
@@ -19,6 +20,8 @@ pub(super) struct Links {
     names: Names,
     /// Those on the air, by number.
     pub(super) on_air: Vec<OnAir>,
+    /// Those with a cellular radio, by number.
+    pub(super) cellular: Vec<Cellular>,
 }
 
 /// A link on the air.
@@ -50,7 +53,13 @@ impl Links {
     const MOST: usize = 400_000;
 
     pub(super) fn new() -> Self {
-        Self { list: Vec::new(), spans: Vec::new(), names: Names::new("link"), on_air: Vec::new() }
+        Self {
+            list: Vec::new(),
+            spans: Vec::new(),
+            names: Names::new("link"),
+            on_air: Vec::new(),
+            cellular: Vec::new(),
+        }
     }
 
     pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes) -> Checked<Self> {
@@ -78,6 +87,7 @@ impl Links {
         if let Some(air) = air {
             self.put_on_air(air, shapes.map(|shapes| Said::of(&shapes)));
         }
+        self.cellular.extend(Cellular::of(self.list.len(), [&shapes[0], &shapes[1]]));
         if let Some(name) = &table.name {
             return self.add(Link { name: name.to_string(), between, forward, backward }, &name.span);
         }
@@ -100,6 +110,7 @@ impl Links {
             let said = Said::of(&[&shape.value]);
             self.put_on_air(air, [said.clone(), said]);
         }
+        self.cellular.extend(Cellular::of(self.list.len(), [&[&shape.value]; 2]));
         self.add(Link { name, between, forward, backward }, &shape.span)
     }
 
@@ -133,6 +144,8 @@ impl Links {
         let before = self.list.len();
         self.on_air
             .extend(more.on_air.into_iter().map(|on_air| OnAir { link: before + on_air.link, ..on_air }));
+        let cellular = more.cellular.into_iter();
+        self.cellular.extend(cellular.map(|radio| Cellular { link: before + radio.link, ..radio }));
         more.list.into_iter().zip(more.spans).try_for_each(|(link, span)| self.add(link, &span))
     }
 
@@ -186,5 +199,6 @@ fn direction(
         losses: losses.map_or_else(Vec::new, |losses| losses.0),
         reorder: reorder.map(|reorder| (reorder.probability.0, reorder.by.0)),
         duplicate: duplicate.map_or(0.0, |p| p.0),
+        access: None,
     })
 }

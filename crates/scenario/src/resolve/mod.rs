@@ -1,6 +1,7 @@
 //! From tables to the model: names to indices, defaults filled in, everything checked.
 
-pub(crate) mod agents;
+pub(crate) mod access;
+mod agents;
 mod air;
 mod airtime;
 mod course;
@@ -62,6 +63,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     }
     let moving: BTreeSet<_> = air.iter().flat_map(|air| &air.stations).map(|station| station.node).collect();
     let on_air = airtime::resolve(&nodes, &links, &moving)?;
+    access::resolve(&nodes, &mut links)?;
     let network =
         Network { nodes: &nodes, links: &links, radios: &radios, flows: &flows, duration, moving: &moving };
     let events = events::resolve(file.events.iter().chain(&roams), &network)?;
