@@ -7,6 +7,7 @@ use std::time::{Duration as Wait, Instant as Now};
 
 use handfast_core::{Duration, Instant};
 use handfast_lab::{LoopOptions, Netns, PacketLoop};
+use handfast_net::cell::Profile;
 use handfast_net::{Direction, DownMode, Loss};
 use handfast_plan::timeline::Timeline;
 use handfast_scenario::{Action, Event};
@@ -105,6 +106,35 @@ fn an_outage_in_real_time_stops_the_traffic_and_ends() {
     };
     assert_eq!(delivered(310), delivered(590), "nothing arrives while the link is down");
     assert!(delivered(290) > 0);
+}
+
+#[test]
+fn a_cellular_radio_delays_and_loses_nothing_and_its_bursts_leave_in_time() {
+    let Some(mut spaces) = spaces() else { return };
+    let mut scenario = link(plain(40, 5));
+    let link = &mut scenario.links[0];
+    link.forward.access = Some(Box::new(Profile::lte()));
+    link.backward.access = Some(Box::new(Profile::lte_uplink()));
+    // A handover with forwarding.
+    let action = Action::Outage { link: 0, gap: Duration::from_millis(40), mode: DownMode::Hold };
+    scenario.events = vec![Event::new(Instant::from_millis(500), action)];
+    let bench = Bench::start(&mut spaces, scenario, &[0, 1]);
+    let sent = noise(1, 5_000_000);
+    let got = transfer(&bench, sent.clone());
+    let end = bench.clock.now();
+    let report = bench.finish();
+    assert!(got == sent, "{} bytes arrived", got.len());
+    assert!(report.faults.is_clean(), "{}", report.faults);
+    for channel in &report.channels {
+        assert_eq!((channel.loss, channel.outage, channel.reordered), (0, 0, 0), "{channel:?}");
+    }
+    // 40 Mbit/s, of which a tenth repeats.
+    assert!(end > Instant::from_millis(1_100), "{end}");
+    let late = &report.lateness;
+    let (median, p99) = (late.percentile(50.0), late.percentile(99.0));
+    eprintln!("lateness of {} frames: median {median}, p99 {p99}, max {}", late.frames(), late.max());
+    // A block that HARQ has repaired comes with the eight behind it, 27 packets at once. p99 is the machine's affair.
+    assert!(late.frames() > 3_500 && median < Duration::from_millis(1), "{median}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn call(more: &str) -> Scenario {
 }
 
 /// A figure of the flow's result, as it is written.
-fn figure(flow: &FlowResult, key: &str) -> f64 {
+pub(crate) fn figure(flow: &FlowResult, key: &str) -> f64 {
     let json = serde_json::to_value(flow).unwrap();
     json[key].as_f64().unwrap_or_else(|| panic!("{key} of {json}"))
 }

@@ -5,6 +5,7 @@ mod applications;
 mod bbr;
 mod bbr3;
 mod captures;
+mod cellular;
 mod chains;
 mod datagrams;
 mod determinism;
