@@ -58,7 +58,7 @@ fn row(table: &mut String, radio: &str, scheme: &str, run: &RunResult) {
         known(all.retransmitted_segments()),
         known(all.timeouts()),
         known(all.lost_segments()),
-        micros(all.srtt_s()),
+        micros(run.flows[0].metrics.srtt_s()),
     )
     .unwrap();
 }

@@ -1,0 +1,6 @@
+//! `CoDel` and FQ-CoDel beside the pseudocode of their RFCs, step by step, and beside what ns-3's test suites expect of them.
+
+mod codel;
+mod compare;
+mod fq_codel;
+mod ns3;
