@@ -97,7 +97,7 @@ fn an_unloaded_downlink_takes_what_the_standard_computes() {
 
 #[test]
 fn a_station_asks_before_it_sends() {
-    // To the next opportunity for a request 5 ms in the mean (TR 36.912 §B.1), 8 ms to the slot of the grant, 4 ms as above.
+    // To the next opportunity for a request 5 ms in the mean (TR 36.881 §5.2.1), 8 ms to the slot of the grant, 4 ms as above.
     let delays = unloaded(clean(Profile::lte_uplink()), 100, 2000);
     let mean = mean(&delays);
     assert!((mean - 17.0).abs() < 0.05, "{mean}");

@@ -91,9 +91,9 @@ impl Profile {
     /// The uplink of LTE FDD.
     pub fn lte_uplink() -> Self {
         let request = RequestProfile {
-            // TS 36.213 table 10.1.5-1: one of 1 to 80 ms; TR 36.912 §B.1 counts with 10.
+            // TS 36.213 table 10.1.5-1: 1 to 80 ms; TR 36.881 §5.2.1 counts with 10.
             period: Duration::from_millis(10),
-            // TR 36.912 §B.1: the request 1 ms, its decoding 3, the grant 1, its decoding 3.
+            // TR 36.881 §5.2.1: the request 1 ms, its decoding 3, the grant 1, its decoding 3.
             grant: Duration::from_millis(8),
         };
         let lte = Self::lte();

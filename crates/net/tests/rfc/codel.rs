@@ -1,8 +1,9 @@
 //! The pseudocode of RFC 8289 §5, line by line, in the RFC's own names. It shares nothing with the crate.
 //!
-//! Code components of RFC 8289: Copyright (c) 2018 IETF Trust and the persons identified as the document authors (K. Nichols,
-//! V. Jacobson, A. `McGregor`, J. Iyengar). All rights reserved. Under the Simplified BSD License of section 4.e of the IETF
-//! Trust's Legal Provisions (<https://trustee.ietf.org/license-info>).
+//! Of RFC 8289: Copyright (c) 2018 IETF Trust and the persons identified as authors of the code (K. Nichols, V. Jacobson,
+//! A. `McGregor`, J. Iyengar). All rights reserved. Redistribution and use in source and binary forms, with or without
+//! modification, is permitted pursuant to, and subject to the license terms contained in, the Simplified BSD License set forth
+//! in Section 4.c of the IETF Trust's Legal Provisions Relating to IETF Documents (<https://trustee.ietf.org/license-info>).
 
 use std::collections::VecDeque;
 

@@ -21,8 +21,8 @@ struct Queue {
 pub(crate) enum Reading {
     /// The RFC's words.
     Words,
-    /// A queue with no credits gets a quantum, as one with a negative number does; and an empty queue from the list of new
-    /// ones is removed where no old one would wait behind it.
+    /// A queue with no credits gets a quantum, as one with a negative number does: it "has already dequeued at least a quantum".
+    /// And an empty queue from the list of new ones is removed where no old one is waiting.
     Linux,
 }
 
@@ -55,8 +55,7 @@ impl FqCodel {
         self.new.contains(&flow) || self.old.contains(&flow)
     }
 
-    /// §4.1: "the queue with the largest current byte count is found and half the number of packets from this queue are
-    /// dropped (up to a maximum of 64)", from the head; half rounded up.
+    /// §4.1: half of the packets of the queue with the most bytes are dropped from its head, 64 at most; half is rounded up.
     fn make_room(&mut self) {
         let fattest = self.queues.values_mut().max_by_key(|queue| queue.codel.bytes());
         let Some(Queue { codel, .. }) = fattest else { return };
