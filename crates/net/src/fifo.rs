@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use handfast_core::{Bytes, Duration, Instant, ShortQueue};
+use handfast_core::{Bytes, Instant, ShortQueue};
 
 /// The largest size the FIFO accounts for: 29 bits.
 const SIZE_MASK: u32 = (1 << 29) - 1;
@@ -131,14 +131,9 @@ impl<H: Copy> Fifo<H> {
         self.entries.iter().skip(self.departed as usize)
     }
 
-    /// Gives each packet in the queue, in order, the departure that `departure` computes, and an arrival `delay` later; none
-    /// arrives before the one before it.
-    pub(crate) fn retime(
-        &mut self,
-        now: Instant,
-        delay: Duration,
-        mut departure: impl FnMut(&Entry<H>) -> Instant,
-    ) {
+    /// Gives each packet in the queue, in order, the departure and the arrival that `times` computes; none arrives before the
+    /// one before it.
+    pub(crate) fn retime(&mut self, now: Instant, mut times: impl FnMut(&Entry<H>) -> (Instant, Instant)) {
         self.held(now);
         let departed = self.departed as usize;
         // What has left the link arrived by now: that is no bound any more.
@@ -147,8 +142,9 @@ impl<H: Copy> Fifo<H> {
             .and_then(|last| self.entries.get(last))
             .map_or(Instant::ZERO, |last| last.arrival);
         for entry in self.entries.iter_mut().skip(departed) {
-            entry.departure = departure(entry);
-            entry.arrival = self.last_arrival.max(entry.departure + delay);
+            let (departure, arrival) = times(entry);
+            entry.departure = departure;
+            entry.arrival = self.last_arrival.max(arrival);
             self.last_arrival = entry.arrival;
         }
     }

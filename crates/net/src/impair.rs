@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use handfast_core::{Duration, Instant, Stream};
 
@@ -10,6 +11,7 @@ use crate::counters::{Cause, Counters};
 use crate::exit::Exit;
 use crate::fifo::Entry;
 use crate::loss::{Fate, Process};
+use crate::trace::Trace;
 
 /// Present only on links that have any: a plain link neither draws a number nor looks here.
 #[derive(Debug)]
@@ -70,7 +72,18 @@ impl<H: Copy> Impairments<H> {
         let losses: Vec<_> = direction.losses.iter().enumerate().map(process).collect();
         let reorder = direction.reorder.filter(|&(p, _)| p > 0.0).map(|(p, by)| (p, by, own("reorder")));
         let duplicate = (direction.duplicate > 0.0).then(|| (direction.duplicate, own("duplicate")));
-        Some(Box::new(Self { losses, reorder, duplicate, late: BinaryHeap::new(), put_aside: 0 }))
+        Some(Box::new(Self { losses, reorder, duplicate, ..Self::none() }))
+    }
+
+    /// With what the trace of the link loses, by random numbers of its own.
+    pub(crate) fn with_trace(impairments: Option<Box<Self>>, trace: Arc<Trace>, stream: Stream) -> Box<Self> {
+        let mut this = impairments.unwrap_or_else(|| Box::new(Self::none()));
+        this.losses.push(Process::traced(trace, stream));
+        this
+    }
+
+    fn none() -> Self {
+        Self { losses: Vec::new(), reorder: None, duplicate: None, late: BinaryHeap::new(), put_aside: 0 }
     }
 
     /// When the first packet put aside is due.
@@ -89,7 +102,7 @@ impl<H: Copy> Impairments<H> {
     pub(crate) fn pass(&mut self, entry: &Entry<H>, counters: &mut Counters) -> Option<Exit<H>> {
         let handle = entry.handle;
         // Every process sees every packet, so that adding one does not change what another decides.
-        let judge = |process: &mut Process| process.judge(entry.size(), entry.has_payload());
+        let judge = |process: &mut Process| process.judge(entry);
         let fate = self.losses.iter_mut().map(judge).max().unwrap_or(Fate::Intact);
         if fate == Fate::Lost {
             counters.count(Cause::Loss);

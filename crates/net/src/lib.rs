@@ -34,6 +34,7 @@ mod loss;
 pub mod queue;
 mod quick_start;
 mod switch;
+pub mod trace;
 
 pub use config::{Direction, DownMode, Loss};
 pub use counters::{Cause, Counters};

@@ -30,7 +30,8 @@ impl<H: Copy> Link<H> {
     /// How many packets on the link can be there without a look at the queue: as many as the queue holds.
     pub(super) fn unchecked(&self) -> u32 {
         match self.rest.limit {
-            _ if self.rest.queued.is_some() => 0,
+            // Nor is the trace's line one of those that a plain hop looks at.
+            _ if self.rest.queued.is_some() || self.rest.traced.is_some() => 0,
             None => u32::MAX,
             Some(QueueLimit::Packets(most)) => most,
             Some(QueueLimit::Bytes(_)) => 0,
@@ -39,14 +40,15 @@ impl<H: Copy> Link<H> {
 
     /// What it does from now on, for a driver that takes all packets there instead; [`None`] where a packet's arrival does
     /// not follow from its size and time alone, or is not worth foreseeing: a discipline decides at dequeue, some are lost on
-    /// the way, some are here already, it stands still, or bytes are counted.
+    /// the way, some are here already, it stands still, it follows a trace, or bytes are counted.
     pub fn foreseen(&self) -> Option<Foreseen> {
         let most = match self.rest.limit {
             None => None,
             Some(QueueLimit::Packets(most @ 1..)) => Some(most),
             Some(QueueLimit::Packets(0) | QueueLimit::Bytes(_)) => return None,
         };
-        let fit = !self.unusual && self.fifo.len() == 0 && !self.line.is_stopped() && !self.is_gone();
+        let plain = !self.unusual && self.rest.traced.is_none();
+        let fit = plain && self.fifo.len() == 0 && !self.line.is_stopped() && !self.is_gone();
         fit.then(|| Foreseen::new(Line::new(self.rest.rate), self.delay, most))
     }
 }

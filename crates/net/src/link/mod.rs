@@ -2,12 +2,14 @@
 //!
 //! There are two ways through it. Under drop-tail a packet's departure follows from its arrival: it is fixed when the packet
 //! enters, and a hop costs one event (`fused.rs`). Any other discipline decides when the line is free: the packets wait in
-//! it, and only the one in serialisation is on the line (`queued.rs`). A cellular radio takes the line's place: it makes
-//! transport blocks of what waits in the discipline (`cellular.rs`). Air, impairments and outages are the same.
+//! it, and only the one in serialisation is on the line (`queued.rs`). Two things take the line's place: a trace that the link
+//! follows (`traced.rs`), and a cellular radio, which makes transport blocks of what waits in the discipline (`cellular.rs`). Air,
+//! impairments and outages are the same.
 
 mod cellular;
 mod fused;
 mod queued;
+mod traced;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, Stream};
 
@@ -17,6 +19,7 @@ use crate::fifo::{Fifo, clamp};
 use crate::impair::Impairments;
 use crate::line::{Line, NANOBITS_PER_BYTE};
 use crate::queue::{Class, Discipline, Handle, Occupancy, Queue, QueueLimit};
+use crate::trace::Served;
 use crate::{Direction, DownMode};
 use queued::Queued;
 
@@ -55,6 +58,8 @@ struct Rest<H> {
     impairments: Option<Box<Impairments<H>>>,
     /// The packets that wait; [`None`]: under drop-tail on a line, where `fifo` has them.
     queued: Option<Box<Queued<H>>>,
+    /// The trace that it follows.
+    traced: Option<Box<Served>>,
 }
 
 impl<H: Handle> Link<H> {
@@ -104,6 +109,7 @@ impl<H: Handle> Link<H> {
                 counters: Counters::default(),
                 impairments,
                 queued: discipline.map(|discipline| Box::new(Queued::new(discipline, direction, seed))),
+                traced: None,
             }),
         };
         link.unchecked = link.unchecked();
@@ -160,7 +166,7 @@ impl<H: Copy> Link<H> {
         } else if self.rest.queued.is_some() {
             self.wait(now, handle, size, has_payload, class())
         } else {
-            self.admit(now, size).map(|()| self.enter(now, handle, size, has_payload))
+            self.admit(now, size).map(|()| self.enter_any(now, handle, size, has_payload))
         };
         accepted.inspect_err(|&cause| self.rest.counters.count(cause))
     }
@@ -231,7 +237,9 @@ impl<H: Copy> Link<H> {
     }
 
     fn next_exit(&self) -> Instant {
-        let queued = self.rest.queued.as_ref().map_or(Instant::MAX, |queued| queued.next(&self.line));
+        let Rest { queued, traced, .. } = &*self.rest;
+        let queued =
+            queued.as_ref().map_or(Instant::MAX, |queued| queued.next(&self.line, traced.as_deref()));
         queued.min(self.next_on_the_way())
     }
 
@@ -255,8 +263,11 @@ impl<H: Copy> Link<H> {
     }
 
     /// The serialisation rate from now on. What is left of the packet in serialisation goes on at the new rate; at rate
-    /// zero it waits.
+    /// zero it waits. Where a trace gives the rate, that goes on.
     pub fn set_rate(&mut self, now: Instant, rate: BitRate) {
+        if self.has_traced_rate() {
+            return;
+        }
         self.pull(now);
         self.rest.rate = rate;
         self.retime(now, false);
@@ -318,14 +329,20 @@ impl<H: Copy> Link<H> {
 
     /// Computes the departures and arrivals of all that has not left again: rate, delay or outages are others.
     fn retime(&mut self, now: Instant, start_over: bool) {
+        if self.has_traced_rate() {
+            return self.retime_traced(now, start_over);
+        }
         let left = if start_over { None } else { self.left_of_first(now) };
         let held = self.rest.down[DownMode::Hold as usize] > 0;
         self.line.restart(now, if held { BitRate::default() } else { self.rest.rate });
         self.rest.left = left.filter(|_| self.line.is_stopped());
-        let (line, mut left) = (&mut self.line, left);
-        self.fifo.retime(now, self.delay, |entry| match left.take() {
-            Some(work) => line.resume(now, work),
-            None => line.serve(now, entry.size()),
+        let (line, traced, mut left) = (&mut self.line, self.rest.traced.as_deref(), left);
+        self.fifo.retime(now, |entry| {
+            let departure = match left.take() {
+                Some(work) => line.resume(now, work),
+                None => line.serve(now, entry.size()),
+            };
+            (departure, departure + traced.map_or(self.delay, |traced| traced.delay(departure, self.delay)))
         });
         self.resume(now, start_over);
         self.next = self.next_exit();

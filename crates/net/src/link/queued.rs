@@ -12,6 +12,7 @@ use crate::counters::Cause;
 use crate::fifo::{Entry, clamp};
 use crate::line::Line;
 use crate::queue::{Class, Discipline, Occupancy, PacketMeta, Verdict};
+use crate::trace::Served;
 
 /// The packets that wait for the line.
 #[derive(Debug)]
@@ -37,14 +38,22 @@ impl<H: Copy> Queued<H> {
     }
 
     /// When the discipline is asked next, or the driver is to be told of what it has decided.
-    pub(super) fn next(&self, line: &Line) -> Instant {
+    pub(super) fn next(&self, line: &Line, traced: Option<&Served>) -> Instant {
         let told = self.decided.front().map_or(Instant::MAX, |&(at, _)| at);
         if self.cell.is_some() {
             return told.min(self.next_in_cell());
         }
         let waits = self.discipline.occupancy().packets > 0 && !line.is_stopped();
-        let asked = if waits { self.ready.max(line.free_at()) } else { Instant::MAX };
+        let asked = if waits { self.turn(line, traced) } else { Instant::MAX };
         told.min(asked)
+    }
+
+    /// When the line can take the next packet, as far as the discipline has one.
+    fn turn(&self, line: &Line, traced: Option<&Served>) -> Instant {
+        match traced {
+            Some(traced) if traced.has_rate() => traced.ready(self.ready),
+            _ => self.ready.max(line.free_at()),
+        }
     }
 }
 
@@ -76,11 +85,11 @@ impl<H: Copy> Link<H> {
 
     /// Puts on the line what had its turn by `now`, each packet at its moment.
     pub(super) fn pull(&mut self, now: Instant) {
-        while let Some(queued) = &self.rest.queued {
+        while let Rest { queued: Some(queued), traced, .. } = &mut *self.rest {
             if queued.cell.is_some() {
                 return self.pull_cell(now);
             }
-            let at = queued.ready.max(self.line.free_at());
+            let at = queued.turn(&self.line, traced.as_deref());
             if at > now || self.line.is_stopped() {
                 return;
             }
@@ -118,6 +127,9 @@ impl<H: Copy> Link<H> {
     fn send(&mut self, at: Instant, packet: &PacketMeta<H>) {
         // What waited for the line follows without a gap what was before it, to the fraction of a nanosecond.
         let since = if at == self.line.free_at() { packet.enqueued_at } else { at };
+        if self.rest.traced.is_some() {
+            return self.send_traced(at, since, packet);
+        }
         self.enter(since, packet.handle, clamp(packet.size), packet.has_payload);
     }
 
