@@ -26,6 +26,7 @@ __all__ = [
 
 __version__: str
 LONGEST_FILE: int
+LONGEST_TRACE: int
 """The longest scenario file that is read, bytes."""
 
 class ScenarioError(ValueError):
@@ -149,6 +150,41 @@ def lab_relay(
     connections, broken ones, bytes to the wire, bytes from it. `netns` is where the interface is, `mac` its address
     where it is not to be the kernel's, `neighbours` pairs of IP and Ethernet address.
     """
+
+class Trace:
+    """What a direction of a link follows over time."""
+
+    @staticmethod
+    def parse(text: str) -> Trace:
+        """Read a text in one of the formats of scenario files; raises `ValueError` with its line."""
+    @staticmethod
+    def generate(name: str, way: str, seconds: float, seed: int) -> Trace:
+        """Draw one; `way` is "down" or "up"."""
+    def csv(self) -> str:
+        """As lines of values; of opportunities the mean rate of each tenth of a second."""
+    def summary(self) -> str:
+        """In figures, as JSON."""
+
+class Recording:
+    """Lines of values under declared columns, cut where they pause."""
+
+    @staticmethod
+    def read(
+        text: str,
+        time: tuple[str, float | None],
+        rate: tuple[str, float] | None = ...,
+        delay: tuple[str, float] | None = ...,
+        loss: tuple[str, float] | None = ...,
+        round_trip: bool = ...,
+    ) -> Recording:
+        """Names of columns, and what a number is worth there (s, bit/s, s, probability); a time worth None is a date."""
+    def parts(self) -> list[float]:
+        """How long each part is, in seconds."""
+    def trace(self, part: int | None = ...) -> Trace:
+        """A part, counted from 0, as a trace; without a number the longest."""
+
+def generators() -> list[tuple[str, str]]:
+    """Everything that draws traces: its name and one line about it."""
 
 def load(text: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Scenario:
     """Parse and validate a scenario file's text."""

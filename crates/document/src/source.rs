@@ -52,6 +52,11 @@ impl<'a> Source<'a> {
         &self.text[..self.file_len]
     }
 
+    /// The folder that the file's name leads to; empty: where the process is.
+    pub fn folder(&self) -> &'a str {
+        self.name.rfind(['/', '\\']).map_or("", |end| &self.name[..=end])
+    }
+
     /// The file's name without folders and extension.
     pub fn stem(&self) -> &'a str {
         let base = self.name.rsplit(['/', '\\']).next().unwrap_or(self.name);

@@ -23,6 +23,7 @@ pub mod streams;
 pub mod testing;
 pub mod timeline;
 pub mod topology;
+pub mod traces;
 
 pub use check::check;
 pub use machines::{Shared, links, media};

@@ -3,7 +3,7 @@
 //! Definition. At every moment the flows that are active share the links on their forward paths max-min fairly: no flow
 //! can get more without taking from one that has no more than it; several connections of a flow count as so many flows. A link
 //! carries its rate at that moment, nothing
-//! while it is down; a flow of a station that roams goes by its new access point from the moment of re-association on; one whose transport
+//! while it is down; one that follows a trace the mean of each tenth of a second; a flow of a station that roams goes by its new access point from the moment of re-association on; one whose transport
 //! has several paths goes by the first that is up; where the old link drains, what its queue
 //! holds at most arrives as well. Of a flow's share the part counts that is payload in a full segment of its scheme, IP and TCP
 //! headers taken off. Stations on the air share their access point's airtime: a second of it carries so many full segments as the
@@ -24,7 +24,8 @@ use crate::airtime::Airtime;
 use crate::change::Change;
 use crate::radios::Radios;
 use crate::timeline::Timeline;
-use crate::topology::channel;
+use crate::topology::{ChannelId, channel};
+use crate::traces;
 
 /// Headers of a data segment without options: IPv4 and TCP.
 const HEADERS: u64 = 20 + 20;
@@ -91,6 +92,8 @@ enum Step {
     Start(usize),
     Stop(usize),
     Network(usize),
+    /// The trace of a channel.
+    Rate(ChannelId, BitRate),
 }
 
 /// The limits of a run, payload bits per second.
@@ -100,12 +103,13 @@ pub fn limits(
     timeline: &Timeline,
     starts: &[Instant],
     paths: &Paths,
+    seed: u64,
 ) -> Limits {
     let end = Instant::ZERO + scenario.duration;
     let slot = if scenario.flows.len() > MANY_FLOWS { scenario.duration / SLOTS } else { Duration::ZERO };
     let mut tank = Tank::new(scenario, segment_size(scheme), paths);
     let mut now = Instant::ZERO;
-    for (at, step) in steps(scenario, timeline, starts, slot) {
+    for (at, step) in steps(scenario, timeline, starts, slot, seed) {
         tank.run(now, at.min(end), slot);
         now = at.min(end);
         if at >= end {
@@ -123,6 +127,7 @@ fn steps(
     timeline: &Timeline,
     starts: &[Instant],
     slot: Duration,
+    seed: u64,
 ) -> Vec<(Instant, Step)> {
     let mut steps: Vec<_> =
         timeline.changes().enumerate().map(|(i, (at, _))| (at, Step::Network(i))).collect();
@@ -130,6 +135,8 @@ fn steps(
         steps.push((round(starts[id], slot), Step::Start(id)));
         steps.extend(flow.stop.map(|stop| (round(stop, slot), Step::Stop(id))));
     }
+    let traced = traces::rates(scenario, seed);
+    steps.extend(traced.into_iter().map(|(at, id, rate)| (at, Step::Rate(id, rate))));
     steps.sort_by_key(|&(at, _)| at);
     steps
 }
@@ -226,8 +233,9 @@ impl Tank {
                 fluid.active = fluid.stops.is_none_or(|stops| at < stops);
             }
             Step::Stop(id) => self.fluids[id].active = false,
+            Step::Rate(id, rate) => self.pipes[id].0 = self.payload_rate(id, rate),
             Step::Network(index) => match timeline.change(index) {
-                Change::Rate(id, rate) => self.pipes[id].0 = payload_rate(rate, self.payload_shares[id]),
+                Change::Rate(id, rate) => self.pipes[id].0 = self.payload_rate(id, rate),
                 Change::LinkDown(link, _) => self.shut(link, |depth| depth + 1),
                 Change::LinkDrains(link) => {
                     self.drain(at, link);
@@ -250,6 +258,11 @@ impl Tank {
                 | Change::Restart(_) => {}
             },
         }
+    }
+
+    /// Payload bytes per second.
+    fn payload_rate(&self, id: ChannelId, rate: BitRate) -> f64 {
+        payload_rate(rate, self.payload_shares[id])
     }
 
     fn shut(&mut self, link: usize, depth: impl Fn(u32) -> u32) {
@@ -376,8 +389,28 @@ mod tests {
         let starts: Vec<_> = scenario.flows.iter().map(|f| f.start).collect();
         let timeline = Timeline::new(scenario, 1);
         let paths = crate::paths(scenario, &topology, &timeline).unwrap();
-        let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths);
+        let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths, 1);
         limits.flows.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
+    }
+
+    fn traced(text: &str) -> Scenario {
+        let mut scenario = Net::new("hh").rate(0, 1, 1_000_000).bulk(0, 1).build();
+        let trace = handfast_net::trace::Trace::parse(text, handfast_net::trace::AtEnd::Repeat).unwrap();
+        let trace = handfast_scenario::LinkTrace::Recorded(std::sync::Arc::new(trace));
+        scenario.traces.insert((0, 0), trace);
+        scenario
+    }
+
+    #[test]
+    fn a_trace_says_what_a_link_carries() {
+        // For 10 s: 2, then 8 Mbit/s.
+        let steps = traced("time_s,rate_mbps\n0,2\n1,8\n2,0\n");
+        assert_eq!(kbits(&steps), [Some(net_of(5_000.0))]);
+        // Ten packets of 1,500 bytes in each 100 ms.
+        let opportunities = traced(&(1..=10).map(|k| (k * 10).to_string()).collect::<Vec<_>>().join("\n"));
+        assert_eq!(kbits(&opportunities), [Some(net_of(1_200.0))]);
+        let delay = traced("time_s,delay_ms\n0,2\n1,8\n");
+        assert_eq!(kbits(&delay), [Some(net_of(1_000.0))], "the link's own");
     }
 
     /// What 1000 kbit/s come to without the headers of profile `sack`.

@@ -11,6 +11,7 @@ use handfast_scenario::{LinkId, NodeId, Scenario};
 
 use crate::radios::Radios;
 use crate::topology::{ChannelId, channel};
+use crate::traces;
 
 /// Of a link on the air what comes after its medium: that serialises, and holds what waits.
 const AT_ONCE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
@@ -28,6 +29,8 @@ pub fn links<H: Handle>(scenario: &Scenario, seed: u64) -> impl Iterator<Item = 
         let stream = Stream::new(seed, &format!("link {} {end}", scenario.links[id].name));
         let mut machine = if scenario.on_air.contains_key(&id) {
             Link::new(&Direction { rate: AT_ONCE, queue: Queue::UNLIMITED, ..direction.clone() }, stream)
+        } else if let Some(trace) = scenario.traces.get(&(id, end)) {
+            Link::following(direction, traces::of_run(scenario, id, trace, seed), stream)
         } else {
             Link::new(direction, stream)
         };
@@ -72,4 +75,31 @@ pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
         }
     }
     media
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Net;
+    use handfast_core::Bytes;
+    use handfast_net::trace::{Generator, Way};
+    use handfast_scenario::LinkTrace;
+
+    #[test]
+    fn both_directions_of_a_link_have_the_course_of_a_run() {
+        let mut scenario = Net::new("hh").link(0, 1).build();
+        for (end, way) in [(0, Way::Down), (1, Way::Up)] {
+            scenario.traces.insert((0, end), LinkTrace::Drawn { generator: Generator::Starlink, way });
+        }
+        let delays = |seed| -> Vec<_> {
+            let arrives = |mut link: Link<u32>| {
+                link.enqueue(Instant::ZERO, 0, Bytes(0), true).unwrap();
+                link.deadline()
+            };
+            links(&scenario, seed).map(arrives).collect()
+        };
+        let (one, other) = (delays(1), delays(2));
+        assert!(one[0] == one[1] && one != other, "{one:?} {other:?}");
+        assert_eq!(one, delays(1));
+    }
 }

@@ -45,6 +45,7 @@ impl Net {
             subnets: false,
             networks: std::collections::BTreeMap::new(),
             on_air: std::collections::BTreeMap::new(),
+            traces: std::collections::BTreeMap::new(),
         })
     }
 

@@ -8,6 +8,7 @@ mod lab_tools;
 mod run;
 mod scenario;
 mod series;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -29,6 +30,8 @@ mod _handfast {
     use crate::run::{Control, Run};
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::traces::{LinkRecording, LinkTrace};
 
     /// Parse and validate a scenario file's text.
     ///
@@ -78,6 +81,12 @@ mod _handfast {
         all.iter().map(|queue| (queue.config().name(), queue.config().about())).collect()
     }
 
+    /// Everything that draws traces: its name and one line about it.
+    #[pyfunction]
+    fn generators() -> Vec<(&'static str, &'static str)> {
+        handfast_net::trace::Generator::ALL.map(|generator| (generator.name(), generator.about())).to_vec()
+    }
+
     /// The versioned document around run objects.
     #[pyfunction]
     fn document(runs: Vec<String>) -> PyResult<String> {
@@ -92,6 +101,7 @@ mod _handfast {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::errors::declare_attributes(module.py())?;
         module.add("LONGEST_FILE", handfast_scenario::LONGEST_FILE)?;
+        module.add("LONGEST_TRACE", handfast_net::trace::Trace::LONGEST_TEXT)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -139,7 +139,7 @@ pub fn report(
     trackers: &[Vec<Tracker>],
 ) -> RunResult {
     let Inputs { scenario, scheme, .. } = inputs;
-    let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, inputs.paths);
+    let limits = limits(scenario, scheme, inputs.timeline, inputs.starts, inputs.paths, inputs.seed);
     let mut flows: Vec<_> =
         facts.into_iter().enumerate().map(|(id, facts)| flow(inputs, facts, id, limits.flows[id])).collect();
     recoveries(&mut flows, trackers);

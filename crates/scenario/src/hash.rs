@@ -29,6 +29,7 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         on_air,
         subnets,
         networks,
+        traces,
     } = scenario;
     // All profiles have the receiver that a scheme has which names none: profile `linux`, which is one of them.
     let profiles: Vec<_> = profiles.iter().map(|scheme| (&scheme.name, &scheme.sender)).collect();
@@ -44,6 +45,9 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
     }
     if !networks.is_empty() {
         let _ = write!(sink, "{networks:?}");
+    }
+    if !traces.is_empty() {
+        let _ = write!(sink, "{traces:?}");
     }
     if *subnets {
         let _ = write!(sink, "subnets");

@@ -15,6 +15,7 @@ pub use handfast_assist::sdn::spec::{EndNotice, LowAck, Release, Sdn};
 pub use handfast_assist::snoop::spec::Snoop;
 pub use handfast_assist::vho::spec::Vho;
 use handfast_core::{BitRate, Bytes, Db, Dbm, Duration, Instant};
+use handfast_net::trace::{Generator, Trace, Way};
 pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};
 use handfast_radio::airtime::{Exchange, Physical, Rates};
 use handfast_radio::mobility::Mobility;
@@ -65,6 +66,22 @@ pub struct Scenario {
     pub networks: BTreeMap<NodeId, String>,
     /// The radio links whose packets share the airtime of their access point.
     pub on_air: BTreeMap<LinkId, Air>,
+    /// What directions of links follow over time: by link, and the end at which they begin.
+    pub traces: BTreeMap<(LinkId, usize), LinkTrace>,
+}
+
+/// What a direction of a link follows over time. Its [`Direction`] then holds usual values of the rate, the delay or the losses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkTrace {
+    /// The same in each run.
+    Recorded(Arc<Trace>),
+    /// Each run its own.
+    Drawn {
+        /// What draws it.
+        generator: Generator,
+        /// In which direction packets go.
+        way: Way,
+    },
 }
 
 /// A radio link on the air. Its [`Direction::rate`]s are those of 802.11.

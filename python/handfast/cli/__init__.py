@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
-from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep
+from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep, trace
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 from handfast.signals import terminable
 
@@ -86,7 +86,7 @@ def about(
     """
 
 
-for _module in (run, compare, common, sweep, reproduce, peers, report, listing, schema, doctor, lab, fidelity):
+for _module in (run, compare, common, sweep, reproduce, peers, report, listing, schema, trace, doctor, lab, fidelity):
     _module.register(app)
 
 

@@ -11,7 +11,7 @@ use handfast_scenario::{App, Flow, Scenario, Scheme};
 /// # Errors
 /// One sentence where the scenario cannot be run.
 pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
-    // Seeds draw when things happen, not how fast links are.
+    // Seeds draw when things happen; of how fast links are, traces that are drawn alone, and all of those about alike.
     let timeline = Timeline::new(scenario, 0);
     let mut paths = handfast_plan::paths(scenario, &Topology::new(scenario), &timeline)?;
     let mut most = estimate(scenario, &timeline, &paths, scheme.sender.mss);
@@ -64,7 +64,7 @@ fn segments_per_s(flow: &Flow, path: &[u32], most: &[f64], mss: u16, size: f64) 
     })
 }
 
-/// For each channel the highest rate it ever has, in bit/s.
+/// For each channel the highest rate it ever has, in bit/s; where it follows a trace, of a tenth of a second.
 fn highest_rates(scenario: &Scenario, timeline: &Timeline) -> Vec<f64> {
     let directions = scenario.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let mut most: Vec<_> = directions.map(|direction| direction.rate.as_bps()).collect();
@@ -72,6 +72,9 @@ fn highest_rates(scenario: &Scenario, timeline: &Timeline) -> Vec<f64> {
         if let Change::Rate(channel, rate) = change {
             most[channel] = most[channel].max(rate.as_bps());
         }
+    }
+    for (channel, peak) in handfast_plan::traces::peaks(scenario, 0) {
+        most[channel] = peak.as_bps();
     }
     most.into_iter().map(|bps| bps as f64).collect()
 }

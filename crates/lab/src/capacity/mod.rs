@@ -244,6 +244,7 @@ fn one_link(rate: BitRate) -> Scenario {
         subnets: false,
         networks: BTreeMap::new(),
         on_air: BTreeMap::new(),
+        traces: BTreeMap::new(),
         name: "capacity".into(),
         description: String::new(),
         hash: String::new(),

@@ -9,4 +9,5 @@ mod packet_loop;
 mod packet_socket;
 mod relay;
 mod spaces;
+mod traces;
 mod wire_endpoint;

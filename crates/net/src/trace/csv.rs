@@ -297,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn opportunities_become_steps_of_a_tenth_of_a_second() {
+        let trace = parse("50\n50\n120\n310\n").unwrap();
+        // Two packets, one, none, and one; the fourth window ends the trace.
+        let expected = "time_s,rate_bps\n0,240000\n0.1,120000\n0.2,0\n0.3,120000\n0.4,120000\n";
+        assert_eq!(trace.to_steps().to_csv(), expected);
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, said) in [
             (

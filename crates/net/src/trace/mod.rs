@@ -125,6 +125,22 @@ impl Trace {
         })
     }
 
+    /// As steps: of opportunities the mean rate of each [`WINDOW`].
+    pub fn to_steps(&self) -> Steps {
+        if let Self::Steps(steps) = self {
+            return steps.clone();
+        }
+        // Whole windows: what the last one lacks of its time would change its rate.
+        let windows = self.length().as_nanos().div_ceil(WINDOW.as_nanos()).max(1);
+        let rates = self.rates(WINDOW * windows, WINDOW);
+        let mut steps: Vec<_> =
+            rates.map(|(at, rate)| Step { at: at.since(Instant::ZERO), rate, ..Step::default() }).collect();
+        steps.dedup_by(|next, one| next.rate == one.rate);
+        let last = steps.last().copied().unwrap_or_default();
+        steps.push(Step { at: WINDOW * windows, ..last });
+        Steps::new(steps, [true, false, false], AtEnd::Repeat).unwrap_or_else(|_| Steps::still())
+    }
+
     /// The highest rate of any [`WINDOW`] of the trace.
     pub fn peak_rate(&self) -> Option<BitRate> {
         let run = self.length().max(WINDOW);

@@ -12,6 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::quantity::{Probability, Rate, Span};
 use super::queue::Queue;
 use super::tables::tables_with_shared_keys;
+use super::trace::TraceTable;
 use super::{Access, AirTable, Located, Name};
 
 tables_with_shared_keys! {
@@ -32,6 +33,9 @@ tables_with_shared_keys! {
         /// Between a station and an access point, which stands for a base station: a cellular radio, "lte", "nr" or a table.
         /// It sends packets in transport blocks, and repeats these.
         access: Located<Access>,
+        /// What the link follows over time, in place of what it says of `rate`, `delay` or `loss`: a file, a text or what is
+        /// drawn for each run.
+        trace: Located<TraceTable>,
     }
 
     /// One direction of a link, or what both have in common.

@@ -17,6 +17,7 @@ mod radio;
 mod schemes;
 mod sctp;
 mod tables;
+mod trace;
 mod words;
 
 use schemars::JsonSchema;
@@ -36,6 +37,7 @@ pub(crate) use queue::{Limit as QueueLimit, Queue, Text as QueueText};
 pub(crate) use radio::{At, MobilityKind, PropagationKind, RadioTable, ScanKind};
 pub(crate) use schemes::{End, SchemeTable, TcpTable};
 pub(crate) use sctp::SctpTable;
+pub(crate) use trace::TraceTable;
 pub(crate) use words::Word;
 
 /// A handfast scenario: a network, what flows through it, what happens to it, and the schemes to compare.

@@ -31,6 +31,7 @@ impl Cellular {
 pub(super) fn resolve(nodes: &Nodes, links: &mut Links) -> Checked<()> {
     for Cellular { link, directions } in std::mem::take(&mut links.cellular) {
         let on_air = links.is_on_air(link);
+        let traced = [0, 1].map(|end| links.traced.contains_key(&(link, end)));
         let made = &mut links.list[link];
         let ends = radio(&nodes.list, made.between);
         for (end, (access, queue_said)) in directions.into_iter().enumerate() {
@@ -47,6 +48,12 @@ pub(super) fn resolve(nodes: &Nodes, links: &mut Links) -> Checked<()> {
             if on_air {
                 let title = format!("`{}` is on the air and has a cellular radio", made.name);
                 return Err(Problem::at(access.span, title).expected("expected either `air` or `access`"));
+            }
+            if traced[end] {
+                let title = format!("`{}` follows a trace and has a cellular radio", made.name);
+                return Err(Problem::at(access.span, title)
+                    .expected("expected either `trace` or `access`")
+                    .help("a trace of a cellular network has its radio's delays already"));
             }
             let uplink = made.between[end] == station;
             let direction = if end == 0 { &mut made.forward } else { &mut made.backward };

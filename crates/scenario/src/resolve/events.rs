@@ -8,7 +8,7 @@ use super::flows::count;
 use super::network::Network;
 use super::{moment, nonzero, paths, positive};
 use crate::file::{EventKind, EventTable, Located, Mode, Phase};
-use crate::model::{Action, Directions, Event, FULL_SINR, Fade, LinkId, NodeId, radio};
+use crate::model::{Action, Directions, Event, FULL_SINR, Fade, LinkId, LinkTrace, NodeId, radio};
 use handfast_document::{Checked, Problem, Span};
 
 /// At most so many events, repetitions included.
@@ -118,14 +118,30 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
                 )
                 .help("let a station move: without `rate` it follows the signal"));
             }
+            refuse_traced(network, link, &rate.span, "rate", LinkTrace::has_rate)?;
             Action::SetRate { link, directions, rate: rate.value.0 }
         }
-        EventKind::Delay => Action::SetDelay {
-            link,
-            directions,
-            delay: needed(table.delay.as_ref(), table, "delay")?.value.0,
-        },
+        EventKind::Delay => {
+            let delay = needed(table.delay.as_ref(), table, "delay")?;
+            refuse_traced(network, link, &delay.span, "delay", LinkTrace::has_delay)?;
+            Action::SetDelay { link, directions, delay: delay.value.0 }
+        }
     })
+}
+
+/// What a trace says does not change by events.
+fn refuse_traced(
+    network: &Network<'_>,
+    link: LinkId,
+    span: &Span,
+    key: &str,
+    says: impl Fn(&LinkTrace) -> bool,
+) -> Checked<()> {
+    if network.links.is_traced(link, says) {
+        let title = format!("the link follows a trace, which says its {key}");
+        return Err(Problem::at(span.clone(), title).help("leave out the event, or `trace`"));
+    }
+    Ok(())
 }
 
 /// How weak a signal gets where the event does not say: about where receivers lose a link of LTE (3GPP TS 36.133 §7.6, Qout).
@@ -153,7 +169,11 @@ fn fade(table: &EventTable, action: &Action, network: &Network<'_>) -> Checked<O
     let of_station = table.station.as_ref().and_then(|name| network.nodes.find_station(name).ok());
     let of_station =
         of_station.into_iter().flat_map(|station| network.radios.of(station)).map(|(_, link)| link);
-    if link.as_ref().into_iter().chain(of_station).any(air) {
+    let of_station: Vec<LinkId> = of_station.copied().collect();
+    for &link in link.iter().chain(&of_station) {
+        refuse_traced(network, link, &ramp.span, "rate", LinkTrace::has_rate)?;
+    }
+    if link.iter().chain(&of_station).any(air) {
         return Err(Problem::at(
             ramp.span.clone(),
             "the signal of a link on the air follows from its station's place",

@@ -1,6 +1,9 @@
 //! Links.
 
+use std::collections::BTreeMap;
+
 use handfast_net::queue::drop_tail;
+use handfast_net::trace::Way;
 use handfast_net::{Direction, Queue};
 
 use super::access::Cellular;
@@ -8,8 +11,9 @@ use super::names::Names;
 use super::nodes::Nodes;
 use super::queue;
 use super::standard::fastest;
+use super::traces::Traces;
 use crate::file::{AirTable, LinkShape, LinkTable, Located};
-use crate::model::{Link, LinkId, NodeId};
+use crate::model::{Link, LinkId, LinkTrace, NodeId};
 use handfast_document::{Checked, Problem, Span};
 
 /// The links so far.
@@ -22,6 +26,9 @@ pub(super) struct Links {
     pub(super) on_air: Vec<OnAir>,
     /// Those with a cellular radio, by number.
     pub(super) cellular: Vec<Cellular>,
+    /// The directions that follow a trace.
+    pub(super) traced: BTreeMap<(LinkId, usize), LinkTrace>,
+    traces: Traces,
 }
 
 /// A link on the air.
@@ -52,18 +59,21 @@ impl Said {
 impl Links {
     const MOST: usize = 400_000;
 
-    pub(super) fn new() -> Self {
+    /// `folder`: where the paths of traces begin.
+    pub(super) fn new(folder: &str) -> Self {
         Self {
             list: Vec::new(),
             spans: Vec::new(),
             names: Names::new("link"),
             on_air: Vec::new(),
             cellular: Vec::new(),
+            traced: BTreeMap::new(),
+            traces: Traces::new(folder),
         }
     }
 
-    pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes) -> Checked<Self> {
-        let mut links = Self::new();
+    pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes, folder: &str) -> Checked<Self> {
+        let mut links = Self::new(folder);
         for table in tables {
             links.add_table(table, nodes)?;
         }
@@ -82,8 +92,9 @@ impl Links {
         let both = table.shape();
         let air = table.air.as_ref();
         let shapes = [[&table.forward, &both], [&table.backward, &both]];
-        let forward = direction(&shapes[0], &table.between.span, "forward", air)?;
-        let backward = direction(&shapes[1], &table.between.span, "backward", air)?;
+        let traces = self.follow(&shapes, air)?;
+        let forward = direction(&shapes[0], &table.between.span, "forward", air, traces[0].as_ref())?;
+        let backward = direction(&shapes[1], &table.between.span, "backward", air, traces[1].as_ref())?;
         if let Some(air) = air {
             self.put_on_air(air, shapes.map(|shapes| Said::of(&shapes)));
         }
@@ -104,14 +115,41 @@ impl Links {
         shape: &Located<LinkShape>,
         air: Option<&Located<AirTable>>,
     ) -> Checked<()> {
-        let forward = direction(&[&shape.value], &shape.span, "forward", air)?;
-        let backward = forward.clone();
+        let shapes = [[&shape.value]; 2];
+        let [there, back] = self.follow(&shapes, air)?;
+        let forward = direction(&shapes[0], &shape.span, "forward", air, there.as_ref())?;
+        let backward = direction(&shapes[1], &shape.span, "backward", air, back.as_ref())?;
         if let Some(air) = air {
             let said = Said::of(&[&shape.value]);
             self.put_on_air(air, [said.clone(), said]);
         }
         self.cellular.extend(Cellular::of(self.list.len(), [&[&shape.value]; 2]));
         self.add(Link { name, between, forward, backward }, &shape.span)
+    }
+
+    /// What the directions of the next link follow.
+    fn follow<const N: usize>(
+        &mut self,
+        shapes: &[[&LinkShape; N]; 2],
+        air: Option<&Located<AirTable>>,
+    ) -> Checked<[Option<LinkTrace>; 2]> {
+        let mut traces = [None, None];
+        for (end, way) in [Way::Down, Way::Up].into_iter().enumerate() {
+            let Some(table) = shapes[end].iter().find_map(|shape| shape.trace.as_ref()) else { continue };
+            if air.is_some() {
+                let title = "a link on the air follows no trace";
+                return Err(Problem::at(table.span.clone(), title).help("leave out `air`, or `trace`"));
+            }
+            let trace = self.traces.resolve(table, way)?;
+            self.traced.insert((self.list.len(), end), trace.clone());
+            traces[end] = Some(trace);
+        }
+        Ok(traces)
+    }
+
+    /// Whether a direction of a link follows a trace of which `says` is true, of a thing that then does not change by events.
+    pub(super) fn is_traced(&self, link: LinkId, says: impl Fn(&LinkTrace) -> bool) -> bool {
+        self.traced.range((link, 0)..=(link, 1)).any(|(_, trace)| says(trace))
     }
 
     /// The next link is on the air.
@@ -142,6 +180,7 @@ impl Links {
             return Ok(());
         }
         let before = self.list.len();
+        self.traced.extend(more.traced.into_iter().map(|((link, end), trace)| ((before + link, end), trace)));
         self.on_air
             .extend(more.on_air.into_iter().map(|on_air| OnAir { link: before + on_air.link, ..on_air }));
         let cellular = more.cellular.into_iter();
@@ -164,12 +203,13 @@ impl Links {
 }
 
 /// One direction of a link: of each key the first of `shapes` that has it; `span` is where the link stands. On the air the rate
-/// is by default the fastest that there is.
+/// is by default the fastest that there is. A trace says what it says in place of them.
 fn direction(
     shapes: &[&LinkShape],
     span: &Span,
     direction: &str,
     air: Option<&Located<AirTable>>,
+    trace: Option<&LinkTrace>,
 ) -> Checked<Direction> {
     let missing = |key: &str| {
         let problem =
@@ -182,9 +222,10 @@ fn direction(
         }
     };
     let rate = shapes.iter().find_map(|shape| shape.rate.as_ref().map(|rate| rate.value.0));
-    let rate = rate.or(air.map(|air| fastest(&air.value)));
+    let rate = trace.and_then(LinkTrace::usual_rate).or(rate).or(air.map(|air| fastest(&air.value)));
     let rate = rate.ok_or_else(|| missing("rate"))?;
-    let delay = shapes.iter().find_map(|shape| shape.delay).ok_or_else(|| missing("delay"))?;
+    let delay = shapes.iter().find_map(|shape| shape.delay).map(|delay| delay.0);
+    let delay = trace.and_then(LinkTrace::usual_delay).or(delay).ok_or_else(|| missing("delay"))?;
     let queue = match shapes.iter().find_map(|shape| shape.queue.as_ref()) {
         Some(said) => queue::resolve(said)?,
         None => Queue::DropTail(drop_tail::Config::default()),
@@ -194,7 +235,7 @@ fn direction(
     let duplicate = shapes.iter().find_map(|shape| shape.duplicate);
     Ok(Direction {
         rate,
-        delay: delay.0,
+        delay,
         queue,
         losses: losses.map_or_else(Vec::new, |losses| losses.0),
         reorder: reorder.map(|reorder| (reorder.probability.0, reorder.by.0)),

@@ -19,6 +19,7 @@ mod radios;
 mod ride;
 mod schemes;
 mod standard;
+mod traces;
 mod transport;
 mod wlan;
 
@@ -46,12 +47,12 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let mut nodes = Nodes::of_file(&file.nodes)?;
     // Generated nodes come first: the file's own links and flows may lead to them. Its links and flows stand before those that
     // are generated all the same.
-    let (mut made_links, mut made_flows) = (Links::new(), Flows::new(duration));
+    let (mut made_links, mut made_flows) = (Links::new(source.folder()), Flows::new(duration));
     let mut generated =
         Generated { nodes: &mut nodes, links: &mut made_links, flows: &mut made_flows, roams: Vec::new() };
     generate::generate(&mut generated, &file.generate)?;
     let roams = generated.roams;
-    let mut links = Links::of_file(&file.links, &nodes)?;
+    let mut links = Links::of_file(&file.links, &nodes, source.folder())?;
     links.append(made_links)?;
     let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
     flows.append(made_flows)?;
@@ -79,6 +80,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         duration,
         nodes: nodes.list,
         links: links.list,
+        traces: links.traced,
         flows: flows.list,
         events,
         schemes,

@@ -36,6 +36,7 @@ mod subnets;
 mod support;
 mod table;
 mod tandem;
+mod traces;
 mod vertical;
 mod vho;
 mod walks;
