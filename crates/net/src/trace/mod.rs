@@ -127,12 +127,13 @@ impl Trace {
 
     /// As steps: of opportunities the mean rate of each [`WINDOW`].
     pub fn to_steps(&self) -> Steps {
-        if let Self::Steps(steps) = self {
-            return steps.clone();
-        }
+        let once = match self {
+            Self::Steps(steps) => return steps.clone(),
+            Self::Opportunities(opportunities) => Self::Opportunities(opportunities.once()),
+        };
         // Whole windows: what the last one lacks of its time would change its rate.
         let windows = self.length().as_nanos().div_ceil(WINDOW.as_nanos()).max(1);
-        let rates = self.rates(WINDOW * windows, WINDOW);
+        let rates = once.rates(WINDOW * windows, WINDOW);
         let mut steps: Vec<_> =
             rates.map(|(at, rate)| Step { at: at.since(Instant::ZERO), rate, ..Step::default() }).collect();
         steps.dedup_by(|next, one| next.rate == one.rate);
@@ -150,6 +151,6 @@ impl Trace {
     /// The shortest of its delays.
     pub fn least_delay(&self) -> Option<Duration> {
         let steps = self.steps().filter(|steps| steps.has_delay)?;
-        steps.steps().iter().map(|step| step.delay).min()
+        steps.meant().iter().map(|step| step.delay).min()
     }
 }

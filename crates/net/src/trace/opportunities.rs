@@ -40,6 +40,11 @@ impl Opportunities {
         slots.last().is_some_and(|last| last.at > 0).then_some(Self { slots, at_end })
     }
 
+    /// The same, without repetition.
+    pub(super) fn once(&self) -> Self {
+        Self { slots: self.slots.clone(), at_end: AtEnd::Hold }
+    }
+
     /// When the last opportunity is: then the first comes again.
     pub(super) fn length(&self) -> Duration {
         Duration::from_millis(u64::from(self.slots.last().map_or(0, |last| last.at)))

@@ -58,8 +58,7 @@ impl Steps {
             return Err((last, "longer than a week"));
         }
         let at_end = if last == 0 { AtEnd::Hold } else { at_end };
-        let means = if at_end == AtEnd::Hold { &steps[..] } else { &steps[..last] };
-        if has_rate && means.iter().all(|step| step.rate == BitRate::default()) {
+        if has_rate && meant(&steps, at_end).iter().all(|step| step.rate == BitRate::default()) {
             return Err((last, "nothing ever leaves: each rate is zero"));
         }
         let before = sums(&steps);
@@ -80,6 +79,11 @@ impl Steps {
     /// The steps.
     pub fn steps(&self) -> &[Step] {
         &self.list
+    }
+
+    /// The steps that hold at some time: the last only where it is held.
+    pub(super) fn meant(&self) -> &[Step] {
+        meant(&self.list, self.at_end)
     }
 
     pub(super) fn length(&self) -> Duration {
@@ -139,6 +143,11 @@ impl Steps {
     }
 }
 
+fn meant(steps: &[Step], at_end: AtEnd) -> &[Step] {
+    let ends = usize::from(at_end == AtEnd::Repeat);
+    &steps[..steps.len().saturating_sub(ends)]
+}
+
 /// For each step the nanobits that pass before it.
 fn sums(steps: &[Step]) -> Vec<u128> {
     let mut passed = 0;
@@ -172,6 +181,7 @@ mod tests {
         assert_eq!([999, 1_000, 2_000, 3_500].map(|ms| rate(&repeated, ms)), [8_000, 16_000, 8_000, 16_000]);
         let held = steps(&rates, AtEnd::Hold).unwrap();
         assert_eq!([999, 1_999, 2_000, 99_000].map(|ms| rate(&held, ms)), [8_000, 16_000, 24_000, 24_000]);
+        assert_eq!((repeated.meant().len(), held.meant().len()), (2, 3));
         assert_eq!(repeated.spell(Instant::from_millis(3_500)).1, Instant::from_millis(4_000));
         assert_eq!(held.spell(Instant::from_millis(3_500)).1, Instant::MAX);
     }
