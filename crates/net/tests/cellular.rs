@@ -152,7 +152,7 @@ fn rlc_repeats_what_harq_has_given_up() {
 
 #[test]
 fn the_last_block_is_found_missing_by_the_poll() {
-    // The first transmission always fails and is taken for a success; RLC's repetition likewise: only polls get it through.
+    // Every other transmission fails and is taken for a success, RLC's repetitions as well: only polls get the block through.
     let mut profile = Profile::lte();
     profile.harq = HarqProfile { bler: 0.5, nack_to_ack: 1.0, ..profile.harq };
     for seed in 0..20 {
@@ -232,6 +232,22 @@ fn a_deep_queue_counts_what_a_block_has_a_part_of() {
     }
     assert_eq!(link.enqueue(us(8000), 3, Bytes(1500), true), Err(Cause::QueueFull));
     assert_eq!(link.queue(us(8000)).bytes, Bytes(3000));
+}
+
+#[test]
+fn a_full_window_waits_for_a_status_report() {
+    // 150 bytes a slot, four blocks: in slots 0 to 3. The last one polls, is decoded at 7 ms and reported at 15 ms; and so on.
+    let mut profile = clean(Profile::lte());
+    profile.rlc.window = 4;
+    profile.rlc.t_status_prohibit = Duration::ZERO;
+    let slow = Direction { rate: BitRate::from_bps(1_200_000), ..direction(profile) };
+    let mut link = Link::new(&slow, Stream::new(1, "link"));
+    for handle in 0..2 {
+        link.enqueue(Instant::ZERO, handle, Bytes(1500), true).unwrap();
+    }
+    let out = delivered(&drain(&mut link, us(1_000_000)));
+    // Ten blocks: the last two in slots 30 and 31. The first slot begins within a millisecond.
+    assert_eq!(out[0].0.as_nanos() / 1_000_000, 35, "{out:?}");
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {

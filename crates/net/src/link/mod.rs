@@ -284,7 +284,8 @@ impl<H: Copy> Link<H> {
     /// The link goes down. Outages may overlap: the link is up again after one [`Link::up`] for each.
     ///
     /// With [`DownMode::Drop`] what has not arrived comes out as lost at the next [`Link::poll`], and arrivals are refused.
-    /// With [`DownMode::Hold`] what is in the air arrives; the queue waits, and the packet in serialisation starts over.
+    /// With [`DownMode::Hold`] what is in the air arrives; the queue waits, and the packet in serialisation starts over, on a
+    /// cellular radio all that has not come up.
     pub fn down(&mut self, now: Instant, mode: DownMode) {
         self.pull(now);
         let count = &mut self.rest.down[mode as usize];
