@@ -1,7 +1,13 @@
-//! Airtime: how long the frames of 802.11 b and g take.
+//! Airtime: how long the frames of 802.11 b, g, n, ac and ax take.
 
+mod band;
 mod exchange;
+mod mcs;
+mod ppdu;
 mod rate;
 
+pub use band::Band;
 pub use exchange::{Exchange, Physical, Preamble, Slots};
+pub use mcs::{Format, Guard, Mcs, McsSet, Width};
+pub use ppdu::LONGEST;
 pub use rate::{Rate, Rates};
