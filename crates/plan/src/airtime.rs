@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Bytes, Dbm};
-use handfast_radio::airtime::{Exchange, Rate};
+use handfast_radio::airtime::TxRate;
 use handfast_scenario::{Air, LinkId, NodeId, Scenario};
 
 use crate::topology::{ChannelId, channel};
@@ -39,7 +39,7 @@ impl Airtime {
                 aps.len() - 1
             });
             for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
-                let rate = Rate::of_bit_rate(direction.rate).unwrap_or(Rate::Dsss1);
+                let rate = air.rate(direction.rate);
                 let pipe = 2 * scenario.links.len() + medium;
                 this.shares.insert(channel(id, end), Share { pipe, cost: this.cost(&air, rate), air });
             }
@@ -48,10 +48,9 @@ impl Airtime {
         this
     }
 
-    fn cost(&self, air: &Air, rate: Rate) -> f64 {
+    fn cost(&self, air: &Air, rate: TxRate) -> f64 {
         let (payload, packet) = self.segment;
-        let took = Exchange::new(air.physical, rate, Bytes(packet)).attempt(0, true);
-        took.as_secs_f64() / payload as f64
+        air.airtime(rate, Bytes(packet)).as_secs_f64() / payload as f64
     }
 
     /// A link has another signal.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_net::queue::Handle;
 use handfast_net::{Direction, DownMode, Link, Queue};
-use handfast_radio::airtime::Rate;
 use handfast_radio::medium::{Medium, TxQueueConfig};
 use handfast_scenario::{LinkId, NodeId, Scenario};
 
@@ -66,9 +65,9 @@ pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
             media.len() - 1
         });
         for (end, direction) in [&link.forward, &link.backward].into_iter().enumerate() {
-            let rate = Rate::of_bit_rate(direction.rate).unwrap_or(Rate::Dsss1);
-            let config =
-                TxQueueConfig { downlink: link.between[end] == ap, rate, attempt: air.attempt(rate, None) };
+            let (rate, aggregation) = (air.rate(direction.rate), air.aggregation);
+            let (downlink, attempt) = (link.between[end] == ap, air.attempt(rate, None));
+            let config = TxQueueConfig { downlink, rate, attempt, aggregation };
             let random = Stream::new(seed, &format!("queue {} {end}", link.name));
             media[found].medium.add(config, direction.queue.build(random));
             media[found].channels.push(channel(id, end));

@@ -1,4 +1,4 @@
-//! The radio of 802.11 b and g as sans-IO machines: signal, mobility, association, airtime, retries.
+//! The radio of 802.11 b, g, n, ac and ax as sans-IO machines: signal, mobility, association, airtime, aggregation, retries.
 //!
 //! Where a station is and with which access point does not depend on what it sends, so [`association::schedule`] knows all
 //! handovers of a run before it begins:
@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod aggregation;
 pub mod airtime;
 pub mod association;
 pub mod medium;

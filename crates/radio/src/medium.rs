@@ -5,6 +5,9 @@
 //! access point and the stations, frame by frame, and the access point's own turns go round among the stations that it has
 //! something for, as Linux's mac80211 has them. Collisions are not modelled: what several contenders lose to them, the shorter
 //! waits of several contenders give back in part.
+//!
+//! A turn is a frame with all its repetitions at the rates of 802.11 b and g. At those of n, ac and ax it is a PPDU with an A-MPDU,
+//! whose MPDUs fail one by one and are sent again with the next turn (`aggregate.rs`).
 
 use std::collections::VecDeque;
 
@@ -12,8 +15,11 @@ use handfast_core::{Bytes, Instant, Stream};
 use handfast_net::Cause;
 use handfast_net::queue::{Discipline, Handle, Occupancy, PacketMeta, Verdict};
 
-use crate::airtime::{Exchange, Physical, Rate};
+use crate::aggregation::{Aggregation, Agreement, Mpdu};
+use crate::airtime::{Exchange, Physical, TxRate};
 use crate::retries::{Attempt, Retries};
+
+mod aggregate;
 
 /// The number of a transmit queue.
 pub type TxQueueId = usize;
@@ -24,9 +30,11 @@ pub struct TxQueueConfig {
     /// Whether the access point sends.
     pub downlink: bool,
     /// At which rate.
-    pub rate: Rate,
+    pub rate: TxRate,
     /// What one attempt at a frame may come to.
     pub attempt: Attempt,
+    /// How it aggregates at the rates of 802.11n, ac and ax.
+    pub aggregation: Aggregation,
 }
 
 /// A packet that is done with.
@@ -62,6 +70,14 @@ pub enum Event<H> {
 struct TxQueue<H> {
     config: TxQueueConfig,
     queue: Box<dyn Discipline<H>>,
+    /// What is known of MPDUs; nothing is at the rates of 802.11 b and g.
+    agreement: Agreement<H>,
+}
+
+impl<H: Handle> TxQueue<H> {
+    fn has_more(&self) -> bool {
+        self.queue.occupancy().packets > 0 || !self.agreement.waiting.is_empty()
+    }
 }
 
 /// The medium of one access point.
@@ -75,6 +91,8 @@ pub struct Medium<H> {
     /// The queues of the access point that have something, in the order of its turns.
     downlinks: VecDeque<TxQueueId>,
     on_air: Option<OnAir<H>>,
+    /// The MPDUs that are on the air, by sequence number.
+    mpdus: Vec<Mpdu<H>>,
     /// Drops and marks that the driver has not been told of, and when they were decided.
     decided: VecDeque<(Instant, Event<H>)>,
     stream: Stream,
@@ -84,8 +102,22 @@ pub struct Medium<H> {
 #[derive(Debug)]
 struct OnAir<H> {
     until: Instant,
-    size: Bytes,
-    served: Served<H>,
+    tx_queue: TxQueueId,
+    frame: Frame<H>,
+}
+
+#[derive(Debug)]
+enum Frame<H> {
+    /// A frame of 802.11 b and g, of this size.
+    Single(Served<H>, Bytes),
+    /// A PPDU with [`Medium::mpdus`]; the station may have gone meanwhile.
+    Aggregate { gone: bool },
+}
+
+/// Whose turn it is, and what is sent.
+enum Turn<H> {
+    Single(TxQueueId, PacketMeta<H>),
+    Aggregate(TxQueueId),
 }
 
 impl<H: Handle> Medium<H> {
@@ -98,6 +130,7 @@ impl<H: Handle> Medium<H> {
             turns: VecDeque::new(),
             downlinks: VecDeque::new(),
             on_air: None,
+            mpdus: Vec::new(),
             decided: VecDeque::new(),
             stream,
         }
@@ -105,19 +138,19 @@ impl<H: Handle> Medium<H> {
 
     /// Adds a transmit queue with its discipline.
     pub fn add(&mut self, config: TxQueueConfig, queue: Box<dyn Discipline<H>>) -> TxQueueId {
-        self.tx_queues.push(TxQueue { config, queue });
+        self.tx_queues.push(TxQueue { config, queue, agreement: Agreement::default() });
         self.tx_queues.len() - 1
     }
 
     /// A transmit queue has another rate or another chance of errors from its next frame on.
-    pub fn adapt(&mut self, tx_queue: TxQueueId, rate: Rate, attempt: Attempt) {
+    pub fn adapt(&mut self, tx_queue: TxQueueId, rate: TxRate, attempt: Attempt) {
         if let Some(one) = self.tx_queues.get_mut(tx_queue) {
             (one.config.rate, one.config.attempt) = (rate, attempt);
         }
     }
 
     /// The rate of a transmit queue.
-    pub fn rate(&self, tx_queue: TxQueueId) -> Option<Rate> {
+    pub fn rate(&self, tx_queue: TxQueueId) -> Option<TxRate> {
         self.tx_queues.get(tx_queue).map(|one| one.config.rate)
     }
 
@@ -128,11 +161,11 @@ impl<H: Handle> Medium<H> {
     #[inline]
     pub fn enqueue(&mut self, now: Instant, tx_queue: TxQueueId, packet: PacketMeta<H>) -> Result<(), Cause> {
         let sending = self.sending(tx_queue);
-        let Some(TxQueue { queue, .. }) = self.tx_queues.get_mut(tx_queue) else {
+        let Some(one) = self.tx_queues.get_mut(tx_queue) else {
             return Err(Cause::QueueFull);
         };
-        let had_none = queue.occupancy().packets == 0;
-        queue.enqueue(now, PacketMeta { enqueued_at: now, ..packet }, sending)?;
+        let had_none = !one.has_more();
+        one.queue.enqueue(now, PacketMeta { enqueued_at: now, ..packet }, sending)?;
         if had_none {
             self.take_turn(tx_queue);
         }
@@ -140,16 +173,21 @@ impl<H: Handle> Medium<H> {
         Ok(())
     }
 
-    /// The packet of a transmit queue that is on the air, if there is one.
+    /// What a transmit queue counts beside what waits in its discipline: a frame that is on the air. An A-MPDU is with the hardware,
+    /// and no longer counts.
     fn sending(&self, tx_queue: TxQueueId) -> Occupancy {
-        let on_air = self.on_air.as_ref().filter(|on_air| on_air.served.tx_queue == tx_queue);
-        on_air.map_or_else(Occupancy::default, |on_air| Occupancy { packets: 1, bytes: on_air.size })
+        match self.on_air {
+            Some(OnAir { tx_queue: at, frame: Frame::Single(_, bytes), .. }) if at == tx_queue => {
+                Occupancy { packets: 1, bytes }
+            }
+            _ => Occupancy::default(),
+        }
     }
 
     /// Packets of a transmit queue that wait or are on the air.
     pub fn held(&self, tx_queue: TxQueueId) -> Occupancy {
         let waiting = self.tx_queues.get(tx_queue).map(|one| one.queue.occupancy());
-        waiting.unwrap_or_default() + self.sending(tx_queue)
+        waiting.unwrap_or_default() + self.sending(tx_queue) + self.held_mpdus(tx_queue)
     }
 
     /// Whether no packet is on the air.
@@ -177,12 +215,21 @@ impl<H: Handle> Medium<H> {
     /// What has become of a packet by `now`, one by one.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Event<H>> {
-        if self.decided.front().is_some_and(|&(at, _)| at <= now) {
-            return self.decided.pop_front().map(|(_, event)| event);
-        }
-        if let Some(OnAir { until, served, .. }) = self.on_air.take_if(|on_air| on_air.until <= now) {
+        loop {
+            if self.decided.front().is_some_and(|&(at, _)| at <= now) {
+                return self.decided.pop_front().map(|(_, event)| event);
+            }
+            let Some(OnAir { until, tx_queue, frame }) = self.on_air.take_if(|on_air| on_air.until <= now)
+            else {
+                break;
+            };
+            if let Frame::Aggregate { gone } = frame {
+                self.finish(until, tx_queue, gone);
+            }
             self.begin(until);
-            return Some(Event::Served(served));
+            if let Frame::Single(served, _) = frame {
+                return Some(Event::Served(served));
+            }
         }
         if self.on_air.is_some() || self.turns.is_empty() {
             return None;
@@ -191,16 +238,24 @@ impl<H: Handle> Medium<H> {
         self.decided.pop_front().map(|(_, event)| event)
     }
 
-    /// A transmit queue's station has gone: hands back what waits. What is on the air goes to its end and reaches nobody.
+    /// A transmit queue's station has gone: hands back what waits, at the other end too. What is on the air goes to its end and
+    /// reaches nobody.
     pub fn clear(&mut self, tx_queue: TxQueueId) -> Vec<H> {
-        if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.served.tx_queue == tx_queue) {
-            on_air.served.delivered = false;
+        if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.tx_queue == tx_queue) {
+            match &mut on_air.frame {
+                Frame::Single(served, _) => served.delivered = false,
+                Frame::Aggregate { gone } => *gone = true,
+            }
         }
-        let waiting = self.tx_queues.get_mut(tx_queue).map(|one| one.queue.clear());
+        let mut lost = Vec::new();
+        if let Some(one) = self.tx_queues.get_mut(tx_queue) {
+            lost.extend(one.agreement.clear());
+            lost.extend(one.queue.clear().into_iter().map(|packet| packet.handle));
+        }
         self.downlinks.retain(|&one| one != tx_queue);
         let idle = self.downlinks.is_empty();
         self.turns.retain(|&turn| turn != Some(tx_queue) && (turn.is_some() || !idle));
-        waiting.into_iter().flatten().map(|packet| packet.handle).collect()
+        lost
     }
 
     /// A transmit queue that had nothing has something now.
@@ -219,17 +274,29 @@ impl<H: Handle> Medium<H> {
         if self.on_air.is_some() {
             return;
         }
-        let Some((tx_queue, PacketMeta { handle, size, .. })) = self.next(now) else { return };
-        let TxQueueConfig { rate, attempt, .. } = self.tx_queues[tx_queue].config;
+        match self.next(now) {
+            None => (),
+            Some(Turn::Single(tx_queue, packet)) => self.begin_single(now, tx_queue, packet),
+            Some(Turn::Aggregate(tx_queue)) => self.begin_aggregate(now, tx_queue),
+        }
+    }
+
+    /// A frame of 802.11 b and g, until it is acknowledged or given up.
+    fn begin_single(&mut self, now: Instant, tx_queue: TxQueueId, packet: PacketMeta<H>) {
+        let PacketMeta { handle, size, .. } = packet;
+        let TxQueueConfig { rate: TxRate::Legacy(rate), attempt, .. } = self.tx_queues[tx_queue].config
+        else {
+            return;
+        };
         let outcome = self.retries.draw(attempt, size, &mut self.stream);
         let exchange = Exchange::new(self.physical, rate, size);
         let time = exchange.attempts(outcome.attempts, outcome.delivered);
         let served = Served { tx_queue, handle, delivered: outcome.delivered, corrupted: outcome.corrupted };
-        self.on_air = Some(OnAir { until: now + time, size, served });
+        self.on_air = Some(OnAir { until: now + time, tx_queue, frame: Frame::Single(served, size) });
     }
 
-    /// Whose turn it is, and the packet; who has more goes to the end of the line. Whose queue gives none is passed over.
-    fn next(&mut self, now: Instant) -> Option<(TxQueueId, PacketMeta<H>)> {
+    /// Whose turn it is, and what is sent; who has more goes to the end of the line. Whose queue gives none is passed over.
+    fn next(&mut self, now: Instant) -> Option<Turn<H>> {
         for _ in 0..self.turns.len() {
             let turn = self.turns.pop_front()?;
             let (taken, more) = match turn {
@@ -247,7 +314,7 @@ impl<H: Handle> Medium<H> {
     }
 
     /// The access point's turn: the next of the queues that it has something for.
-    fn take_downlink(&mut self, now: Instant) -> Option<(TxQueueId, PacketMeta<H>)> {
+    fn take_downlink(&mut self, now: Instant) -> Option<Turn<H>> {
         for _ in 0..self.downlinks.len() {
             let tx_queue = self.downlinks.pop_front()?;
             let taken = self.take(now, tx_queue);
@@ -261,14 +328,22 @@ impl<H: Handle> Medium<H> {
         None
     }
 
-    /// The packet of a transmit queue that is sent next, if its discipline gives one.
-    fn take(&mut self, now: Instant, tx_queue: TxQueueId) -> Option<(TxQueueId, PacketMeta<H>)> {
+    /// What a transmit queue sends next, if its discipline gives something.
+    fn take(&mut self, now: Instant, tx_queue: TxQueueId) -> Option<Turn<H>> {
+        match self.tx_queues[tx_queue].config.rate {
+            TxRate::Legacy(_) => Some(Turn::Single(tx_queue, self.dequeue(now, tx_queue)?)),
+            TxRate::Mcs(mcs) => self.gather(now, tx_queue, mcs).then_some(Turn::Aggregate(tx_queue)),
+        }
+    }
+
+    /// The packet that a transmit queue's discipline gives.
+    fn dequeue(&mut self, now: Instant, tx_queue: TxQueueId) -> Option<PacketMeta<H>> {
         loop {
             match self.tx_queues[tx_queue].queue.dequeue(now)? {
-                Verdict::Send(packet) => return Some((tx_queue, packet)),
+                Verdict::Send(packet) => return Some(packet),
                 Verdict::Mark(packet) => {
                     self.decided.push_back((now, Event::Marked(packet.handle)));
-                    return Some((tx_queue, packet));
+                    return Some(packet);
                 }
                 Verdict::Drop(PacketMeta { handle, .. }) => {
                     self.decided.push_back((now, Event::Dropped { tx_queue, handle }));
@@ -278,7 +353,7 @@ impl<H: Handle> Medium<H> {
     }
 
     fn has_more(&self, tx_queue: TxQueueId) -> bool {
-        self.tx_queues[tx_queue].queue.occupancy().packets > 0
+        self.tx_queues[tx_queue].has_more()
     }
 }
 

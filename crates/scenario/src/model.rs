@@ -17,11 +17,12 @@ pub use handfast_assist::vho::spec::Vho;
 use handfast_core::{BitRate, Bytes, Db, Dbm, Duration, Instant};
 use handfast_net::trace::{Generator, Trace, Way};
 pub use handfast_net::{Direction, DownMode, Loss, Queue, QueueLimit};
-use handfast_radio::airtime::{Exchange, Physical, Rates};
+use handfast_radio::aggregation::{AggregateExchange, Aggregation};
+use handfast_radio::airtime::{Exchange, Physical, TxRate, TxRates};
 use handfast_radio::mobility::Mobility;
 use handfast_radio::retries::{Attempt, BitErrors, NOISE_FLOOR, Retries};
 use handfast_radio::signal::Propagation;
-use handfast_radio::{Place, airtime, association};
+use handfast_radio::{Place, association};
 use handfast_tcp::Config;
 
 /// Index into [`Scenario::nodes`].
@@ -85,26 +86,72 @@ pub enum LinkTrace {
 }
 
 /// A radio link on the air. Its [`Direction::rate`]s are those of 802.11.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Air {
-    /// How long the waits are.
+    /// How long the waits of 802.11 b and g are.
     pub physical: Physical,
     /// From which rates the signal chooses.
-    pub rates: Rates,
+    pub rates: TxRates,
     /// In which directions it does.
     pub follows: [bool; 2],
     /// The probability that a bit arrives wrong; [`None`]: what the signal makes it, if one is known.
     pub bit_errors: Option<f64>,
     /// How often a frame is sent.
     pub retries: Retries,
+    /// How frames are aggregated.
+    pub aggregation: Aggregation,
+}
+
+impl fmt::Debug for Air {
+    /// The hash of a scenario is made of this: one with 802.11 b or g has the hash that it had before aggregation was known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { physical, rates, follows, bit_errors, retries, aggregation } = self;
+        let mut form = f.debug_struct("Air");
+        form.field("physical", physical);
+        match rates {
+            TxRates::Legacy(rates) => form.field("rates", rates),
+            TxRates::Mcs(set) => form.field("rates", set).field("aggregation", aggregation),
+        };
+        form.field("follows", follows).field("bit_errors", bit_errors).field("retries", retries).finish()
+    }
 }
 
 impl Air {
     /// What an attempt at a frame comes to at this rate, with this signal if one is known.
-    pub fn attempt(&self, rate: airtime::Rate, level: Option<Dbm>) -> Attempt {
-        let by_signal = || BitErrors::at(rate, level? - NOISE_FLOOR);
+    pub fn attempt(&self, rate: TxRate, level: Option<Dbm>) -> Attempt {
+        let by_signal = || BitErrors::at(rate, level? - (NOISE_FLOOR + self.rates.noise()));
         let errors = self.bit_errors.map(|probability| BitErrors { probability }).or_else(by_signal);
         errors.map_or(Attempt::Clean, Attempt::Bits)
+    }
+
+    /// The rate of so many bits per second; the slowest where there is none.
+    pub fn rate(&self, rate: BitRate) -> TxRate {
+        self.rates.of_bit_rate(rate).unwrap_or(self.rates.slowest())
+    }
+
+    /// What one of many IP packets of this size takes of the medium with nobody else there: its frame, or its part of a full
+    /// A-MPDU.
+    pub fn airtime(&self, rate: TxRate, packet: Bytes) -> Duration {
+        match rate {
+            TxRate::Legacy(rate) => Exchange::new(self.physical, rate, packet).attempt(0, true),
+            TxRate::Mcs(mcs) => {
+                let (took, packets) = self.aggregation.saturated(mcs, packet);
+                Duration::from_nanos(took.as_nanos() / packets.max(1))
+            }
+        }
+    }
+
+    /// How long a packet of this size is sent in vain until it is given up.
+    pub fn failure(&self, rate: TxRate, packet: Bytes) -> Duration {
+        let attempts = self.retries.limit;
+        match rate {
+            TxRate::Legacy(rate) => Exchange::new(self.physical, rate, packet).attempts(attempts, false),
+            TxRate::Mcs(mcs) => {
+                let mut psdu = self.aggregation.psdu(mcs);
+                psdu.push(packet);
+                AggregateExchange::new(self.aggregation, mcs, &psdu).in_vain(attempts)
+            }
+        }
     }
 }
 
@@ -142,9 +189,8 @@ impl Scenario {
     pub fn carries(&self, link: LinkId, end: usize) -> BitRate {
         let at = &self.links[link];
         let direction = if end == 0 { &at.forward } else { &at.backward };
-        let phy = airtime::Rate::of_bit_rate(direction.rate);
-        let (Some(air), Some(phy)) = (self.on_air.get(&link), phy) else { return direction.mean_rate() };
-        let took = Exchange::new(air.physical, phy, FULL_PACKET).attempt(0, true);
+        let Some(air) = self.on_air.get(&link) else { return direction.mean_rate() };
+        let took = air.airtime(air.rate(direction.rate), FULL_PACKET);
         BitRate::from_bps(FULL_PACKET.get() * 8 * 1_000_000_000 / took.as_nanos().max(1))
     }
 

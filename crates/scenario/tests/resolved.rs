@@ -5,7 +5,7 @@ use handfast_document::testing::edited;
 use handfast_host::app::{Notice, Reconnect};
 use handfast_net::cell::{Profile, RequestProfile};
 use handfast_net::queue::codel;
-use handfast_radio::airtime::{Physical, Rates};
+use handfast_radio::airtime::{Physical, Rates, TxRates};
 use handfast_scenario::{
     Action, AgentKind, App, Directions, DownMode, EndNotice, Loss, LowAck, Measures, NodeKind, Protocol,
     Queue, QueueLimit, Release, Scenario, SctpSettings, Sdn, SdnPolicy, TransportKind,
@@ -145,7 +145,7 @@ fn links_on_the_air_have_rates_of_80211_or_follow_the_signal() {
     // 50 DIFS + 150 backoff + 254 + 10 + 34: 498 us for 12,000 bits.
     assert_eq!((phone.physical, carries / 1_000), (Physical::B, 24_096));
     let (Some(tram), 54_000_000, _) = of("ap-tram") else { panic!("{:?}", of("ap-tram")) };
-    assert_eq!((tram.follows, tram.bit_errors, tram.rates), ([true; 2], None, Rates::G));
+    assert_eq!((tram.follows, tram.bit_errors, tram.rates), ([true; 2], None, TxRates::Legacy(Rates::G)));
     let (Some(generated), _, carries) = of("w-ap1-mn1") else { panic!("{:?}", of("w-ap1-w-mn1")) };
     assert_eq!((generated.physical, carries / 1_000), (Physical::G, 30_534));
     assert_eq!(of("radio"), (None, 20_000_000, 20_000_000));

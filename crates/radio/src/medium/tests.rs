@@ -1,14 +1,19 @@
 use super::*;
+use crate::airtime::Rate;
 use handfast_core::Duration;
 use handfast_net::Queue;
 use handfast_net::queue::Ecn;
 use proptest::prelude::*;
 
+fn legacy(downlink: bool, rate: Rate) -> TxQueueConfig {
+    let (rate, attempt, aggregation) = (TxRate::Legacy(rate), Attempt::Clean, Aggregation::NONE);
+    TxQueueConfig { downlink, rate, attempt, aggregation }
+}
+
 fn medium(queues: &[(bool, Rate)]) -> Medium<u32> {
     let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
     for &(downlink, rate) in queues {
-        let tx_queue = TxQueueConfig { downlink, rate, attempt: Attempt::Clean };
-        medium.add(tx_queue, Queue::packets(50).build(Stream::new(1, "queue")));
+        medium.add(legacy(downlink, rate), Queue::packets(50).build(Stream::new(1, "queue")));
     }
     medium
 }
@@ -89,7 +94,7 @@ fn a_full_queue_takes_nothing_and_a_cleared_one_gives_back() {
 #[test]
 fn a_bad_signal_costs_time_and_packets() {
     let mut medium = medium(&[(true, Rate::Ofdm54)]);
-    medium.adapt(0, Rate::Ofdm54, Attempt::Frame(1.0));
+    medium.adapt(0, TxRate::Legacy(Rate::Ofdm54), Attempt::Frame(1.0));
     medium.enqueue(Instant::ZERO, 0, packet(1, 1_500)).unwrap();
     let until = medium.deadline().unwrap();
     let exchange = Exchange::new(Physical::G, Rate::Ofdm54, Bytes(1_500));
@@ -175,7 +180,7 @@ impl Discipline<u32> for Picky {
 fn a_discipline_decides_when_a_queue_has_its_turn() {
     for downlink in [true, false] {
         let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
-        let tx_queue = TxQueueConfig { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
+        let tx_queue = legacy(downlink, Rate::Ofdm54);
         medium.add(tx_queue, Box::<Picky>::default());
         for number in 0..5 {
             medium.enqueue(Instant::ZERO, 0, packet(number, 1_500)).unwrap();
@@ -205,7 +210,7 @@ fn a_discipline_decides_when_a_queue_has_its_turn() {
 fn a_queue_that_drops_all_it_has_passes_its_turn_on() {
     let mut medium = Medium::new(Physical::G, Retries::default(), Stream::new(1, "medium"));
     for (downlink, picky) in [(true, true), (true, false), (false, false)] {
-        let tx_queue = TxQueueConfig { downlink, rate: Rate::Ofdm54, attempt: Attempt::Clean };
+        let tx_queue = legacy(downlink, Rate::Ofdm54);
         let usual = || Queue::packets(50).build(Stream::new(1, "queue"));
         medium.add(tx_queue, if picky { Box::<Picky>::default() } else { usual() });
     }

@@ -20,12 +20,17 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    /// The probability that a frame around an IP packet of this size is wrong.
+    /// The probability that a frame of 802.11 b or g around an IP packet of this size is wrong.
     pub fn error(self, packet: Bytes) -> f64 {
+        self.error_in(Exchange::bits(packet))
+    }
+
+    /// The probability that a frame of so many bits is wrong.
+    pub fn error_in(self, bits: u64) -> f64 {
         match self {
             Self::Clean => 0.0,
             Self::Frame(probability) => probability,
-            Self::Bits(errors) => errors.in_frame(Exchange::bits(packet)),
+            Self::Bits(errors) => errors.in_frame(bits),
         }
     }
 }

@@ -18,6 +18,16 @@ integer! {
 }
 
 integer! {
+    /// A number of spatial streams.
+    Streams: u8 = 1..=8
+}
+
+integer! {
+    /// A number of frames in an A-MPDU.
+    Mpdus: u16 = 1..=256
+}
+
+integer! {
     /// A number of segments.
     Segments: u8 = 1..=255
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_net::QueueLimit;
-use handfast_radio::airtime::{Physical, Rates};
+use handfast_radio::airtime::{Physical, TxRates};
 use handfast_radio::retries::Retries;
 
 use super::links::{Links, OnAir, Said};
 use super::nodes::Nodes;
-use super::standard::rates;
+use super::standard;
 use crate::file::{AirTable, Standard};
 use crate::model::{Air, Direction, LinkId, NodeId, radio};
 use handfast_document::{Checked, Problem, Span};
@@ -24,6 +24,7 @@ pub(super) fn resolve(
     let mut all = BTreeMap::new();
     for on_air in &links.on_air {
         let table = &on_air.table;
+        standard::check(table)?;
         let link = &links.list[on_air.link];
         let Some((station, ap)) = radio(&nodes.list, link.between) else {
             let title =
@@ -33,7 +34,8 @@ pub(super) fn resolve(
         for (direction, said) in [&link.forward, &link.backward].into_iter().zip(&on_air.said) {
             check(direction, said, on_air, moving.contains(&station), links)?;
         }
-        let follows = on_air.said.each_ref().map(|said| said.rate.is_none());
+        let moves = moving.contains(&station);
+        let follows = on_air.said.each_ref().map(|said| said.rate.is_none() && moves);
         let air = air(&table.value, follows);
         let medium = *media.entry(ap).or_insert(air);
         if (medium.physical, medium.retries) != (air.physical, air.retries) {
@@ -52,15 +54,18 @@ pub(super) fn resolve(
 /// What a direction of a link on the air must be.
 fn check(direction: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
     let at = |said: &Option<Span>| said.as_ref().unwrap_or_else(|| links.span(on_air.link)).clone();
-    let standard = on_air.table.value.standard.0;
-    if said.rate.is_none() && !moves {
+    let table = &on_air.table.value;
+    // From 802.11n on it is the fastest of as many as 2,000.
+    if said.rate.is_none() && !moves && matches!(standard::rates(table), TxRates::Legacy(_)) {
         let problem =
             Problem::at(at(&None), "a link on the air without `rate`, of a station that does not move");
-        return Err(problem.expected(format!("needs `rate`: {}", words(standard))));
+        return Err(problem.expected(format!("needs `rate`: {}", standard::words(table))));
     }
-    if !rates(standard).any(|rate| rate.bit_rate() == direction.rate) {
+    if !standard::has(table, direction.rate) {
         let title = format!("{} is no rate of this standard", direction.rate);
-        return Err(Problem::at(at(&said.rate), title).expected(format!("expected {}", words(standard))));
+        return Err(
+            Problem::at(at(&said.rate), title).expected(format!("expected {}", standard::words(table)))
+        );
     }
     if let Some(QueueLimit::Bytes(_)) = direction.queue.limit() {
         let problem = Problem::at(at(&said.queue), "the queue of a link on the air is counted in packets");
@@ -71,20 +76,16 @@ fn check(direction: &Direction, said: &Said, on_air: &OnAir, moves: bool, links:
 
 fn air(table: &AirTable, follows: [bool; 2]) -> Air {
     let usual = Retries::default();
-    let standard = table.standard.0;
+    let beside_b = matches!(table.standard.0, Standard::B | Standard::BesideB);
     Air {
-        physical: if standard == Standard::G { Physical::G } else { Physical::B },
-        rates: if standard == Standard::B { Rates::B } else { Rates::G },
+        physical: if beside_b { Physical::B } else { Physical::G },
+        rates: standard::rates(table),
         follows,
         bit_errors: table.bit_errors.map(|p| p.0),
         retries: Retries {
             limit: table.attempts.map_or(usual.limit, |attempts| attempts.0),
             undetected: table.undetected.map_or(usual.undetected, |p| p.0),
         },
+        aggregation: standard::aggregation(table),
     }
-}
-
-fn words(standard: Standard) -> String {
-    let words: Vec<String> = rates(standard).map(|rate| rate.bit_rate().to_string()).collect();
-    words.join(", ")
 }

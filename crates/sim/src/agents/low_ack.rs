@@ -50,14 +50,13 @@ impl LowAcks {
         let Some(&number) = self.numbers.get(&ap) else { return };
         let link = &scenario.links[old_link];
         let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
-        let attempts = scenario.on_air.get(&old_link).map_or(Retries::default(), |air| air.retries).limit;
-        let (physical, rate) = match scenario.on_air.get(&old_link) {
+        let failure = match scenario.on_air.get(&old_link) {
             // Out of range, it was at the slowest last.
-            Some(air) if air.follows[end] => (air.physical, air.rates.at(Dbm(i32::MIN))),
-            Some(air) => (air.physical, rate_of(direction.rate)),
-            None => (Physical::G, rate_of(direction.rate)),
+            Some(air) if air.follows[end] => air.failure(air.rates.at(Dbm(i32::MIN)), FULL_PACKET),
+            Some(air) => air.failure(air.rate(direction.rate), FULL_PACKET),
+            None => failure(direction.rate),
         };
-        let low = LowAck::new(self.frames, self.silence, failure(physical, rate, attempts), now);
+        let low = LowAck::new(self.frames, self.silence, failure, now);
         let notice =
             Notice { station: addresses.mac_of(station), ap: number, epoch, what: What::Disassociated };
         self.watched.insert(channel(old_link, end), (low, notice));
@@ -70,12 +69,12 @@ impl LowAcks {
     }
 }
 
-/// The rate of a radio link, or else the fastest.
-fn rate_of(rate: BitRate) -> Rate {
-    Rate::of_bit_rate(rate).unwrap_or(Rate::Ofdm54)
-}
+/// An IP packet as most are.
+const FULL_PACKET: Bytes = Bytes(1_500);
 
-/// How long a full-sized packet is repeated in vain.
-fn failure(physical: Physical, rate: Rate, attempts: u32) -> Duration {
-    Exchange::new(physical, rate, Bytes(1_500)).attempts(attempts, false)
+/// How long a full-sized packet is repeated in vain on a link that is not on the air: at its rate if 802.11g has it, or else the
+/// fastest.
+fn failure(rate: BitRate) -> Duration {
+    let rate = Rate::of_bit_rate(rate).unwrap_or(Rate::Ofdm54);
+    Exchange::new(Physical::G, rate, FULL_PACKET).attempts(Retries::default().limit, false)
 }
