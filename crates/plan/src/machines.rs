@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use handfast_core::{BitRate, Instant, Stream};
 use handfast_net::queue::Handle;
 use handfast_net::{Direction, DownMode, Link, Queue};
+use handfast_radio::airtime::TxRates;
 use handfast_radio::medium::{Medium, TxQueueConfig};
+use handfast_radio::rate_control::Minstrel;
 use handfast_scenario::{LinkId, NodeId, Scenario};
 
 use crate::radios::Radios;
@@ -69,7 +71,12 @@ pub fn media<H: Handle>(scenario: &Scenario, seed: u64) -> Vec<Shared<H>> {
             let (downlink, attempt) = (link.between[end] == ap, air.attempt(rate, None));
             let config = TxQueueConfig { downlink, rate, attempt, aggregation };
             let random = Stream::new(seed, &format!("queue {} {end}", link.name));
-            media[found].medium.add(config, direction.queue.build(random));
+            let medium = &mut media[found].medium;
+            let tx_queue = medium.add(config, direction.queue.build(random));
+            if let (TxRates::Mcs(set), true) = (air.rates, air.minstrel) {
+                let random = Stream::new(seed, &format!("minstrel {} {end}", link.name));
+                medium.control(tx_queue, Minstrel::new(set, aggregation, random));
+            }
             media[found].channels.push(channel(id, end));
         }
     }

@@ -30,6 +30,7 @@ pub mod association;
 pub mod medium;
 pub mod mobility;
 mod place;
+pub mod rate_control;
 pub mod retries;
 pub mod signal;
 

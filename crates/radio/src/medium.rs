@@ -17,6 +17,7 @@ use handfast_net::queue::{Discipline, Handle, Occupancy, PacketMeta, Verdict};
 
 use crate::aggregation::{Aggregation, Agreement, Mpdu};
 use crate::airtime::{Exchange, Physical, TxRate};
+use crate::rate_control::{Choice, Minstrel};
 use crate::retries::{Attempt, Retries};
 
 mod aggregate;
@@ -72,6 +73,8 @@ struct TxQueue<H> {
     queue: Box<dyn Discipline<H>>,
     /// What is known of MPDUs; nothing is at the rates of 802.11 b and g.
     agreement: Agreement<H>,
+    /// Who chooses the rate; [`None`]: it is given.
+    control: Option<Minstrel>,
 }
 
 impl<H: Handle> TxQueue<H> {
@@ -111,13 +114,13 @@ enum Frame<H> {
     /// A frame of 802.11 b and g, of this size.
     Single(Served<H>, Bytes),
     /// A PPDU with [`Medium::mpdus`]; the station may have gone meanwhile.
-    Aggregate { gone: bool },
+    Aggregate { choice: Choice, gone: bool },
 }
 
 /// Whose turn it is, and what is sent.
 enum Turn<H> {
     Single(TxQueueId, PacketMeta<H>),
-    Aggregate(TxQueueId),
+    Aggregate(TxQueueId, Choice),
 }
 
 impl<H: Handle> Medium<H> {
@@ -138,8 +141,15 @@ impl<H: Handle> Medium<H> {
 
     /// Adds a transmit queue with its discipline.
     pub fn add(&mut self, config: TxQueueConfig, queue: Box<dyn Discipline<H>>) -> TxQueueId {
-        self.tx_queues.push(TxQueue { config, queue, agreement: Agreement::default() });
+        self.tx_queues.push(TxQueue { config, queue, agreement: Agreement::default(), control: None });
         self.tx_queues.len() - 1
+    }
+
+    /// A transmit queue's rate is chosen by what is acknowledged from now on.
+    pub fn control(&mut self, tx_queue: TxQueueId, control: Minstrel) {
+        if let Some(one) = self.tx_queues.get_mut(tx_queue) {
+            one.control = Some(control);
+        }
     }
 
     /// A transmit queue has another rate or another chance of errors from its next frame on.
@@ -149,7 +159,7 @@ impl<H: Handle> Medium<H> {
         }
     }
 
-    /// The rate of a transmit queue.
+    /// The rate that a transmit queue has been given.
     pub fn rate(&self, tx_queue: TxQueueId) -> Option<TxRate> {
         self.tx_queues.get(tx_queue).map(|one| one.config.rate)
     }
@@ -223,8 +233,8 @@ impl<H: Handle> Medium<H> {
             else {
                 break;
             };
-            if let Frame::Aggregate { gone } = frame {
-                self.finish(until, tx_queue, gone);
+            if let Frame::Aggregate { choice, gone } = frame {
+                self.finish(until, tx_queue, choice, gone);
             }
             self.begin(until);
             if let Frame::Single(served, _) = frame {
@@ -244,12 +254,15 @@ impl<H: Handle> Medium<H> {
         if let Some(on_air) = self.on_air.as_mut().filter(|on_air| on_air.tx_queue == tx_queue) {
             match &mut on_air.frame {
                 Frame::Single(served, _) => served.delivered = false,
-                Frame::Aggregate { gone } => *gone = true,
+                Frame::Aggregate { gone, .. } => *gone = true,
             }
         }
         let mut lost = Vec::new();
         if let Some(one) = self.tx_queues.get_mut(tx_queue) {
             lost.extend(one.agreement.clear());
+            if let Some(control) = &mut one.control {
+                control.reset();
+            }
             lost.extend(one.queue.clear().into_iter().map(|packet| packet.handle));
         }
         self.downlinks.retain(|&one| one != tx_queue);
@@ -277,7 +290,7 @@ impl<H: Handle> Medium<H> {
         match self.next(now) {
             None => (),
             Some(Turn::Single(tx_queue, packet)) => self.begin_single(now, tx_queue, packet),
-            Some(Turn::Aggregate(tx_queue)) => self.begin_aggregate(now, tx_queue),
+            Some(Turn::Aggregate(tx_queue, choice)) => self.begin_aggregate(now, tx_queue, choice),
         }
     }
 
@@ -288,7 +301,7 @@ impl<H: Handle> Medium<H> {
         else {
             return;
         };
-        let outcome = self.retries.draw(attempt, size, &mut self.stream);
+        let outcome = self.retries.draw(attempt.at(TxRate::Legacy(rate)), size, &mut self.stream);
         let exchange = Exchange::new(self.physical, rate, size);
         let time = exchange.attempts(outcome.attempts, outcome.delivered);
         let served = Served { tx_queue, handle, delivered: outcome.delivered, corrupted: outcome.corrupted };
@@ -332,7 +345,10 @@ impl<H: Handle> Medium<H> {
     fn take(&mut self, now: Instant, tx_queue: TxQueueId) -> Option<Turn<H>> {
         match self.tx_queues[tx_queue].config.rate {
             TxRate::Legacy(_) => Some(Turn::Single(tx_queue, self.dequeue(now, tx_queue)?)),
-            TxRate::Mcs(mcs) => self.gather(now, tx_queue, mcs).then_some(Turn::Aggregate(tx_queue)),
+            TxRate::Mcs(mcs) => {
+                let choice = self.choose(now, tx_queue, mcs);
+                self.gather(now, tx_queue, choice).then_some(Turn::Aggregate(tx_queue, choice))
+            }
         }
     }
 

@@ -100,17 +100,21 @@ pub struct Air {
     pub retries: Retries,
     /// How frames are aggregated.
     pub aggregation: Aggregation,
+    /// Whether Minstrel chooses the rate.
+    pub minstrel: bool,
 }
 
 impl fmt::Debug for Air {
     /// The hash of a scenario is made of this: one with 802.11 b or g has the hash that it had before aggregation was known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { physical, rates, follows, bit_errors, retries, aggregation } = self;
+        let Self { physical, rates, follows, bit_errors, retries, aggregation, minstrel } = self;
         let mut form = f.debug_struct("Air");
         form.field("physical", physical);
         match rates {
             TxRates::Legacy(rates) => form.field("rates", rates),
-            TxRates::Mcs(set) => form.field("rates", set).field("aggregation", aggregation),
+            TxRates::Mcs(set) => {
+                form.field("rates", set).field("aggregation", aggregation).field("minstrel", minstrel)
+            }
         };
         form.field("follows", follows).field("bit_errors", bit_errors).field("retries", retries).finish()
     }
@@ -119,9 +123,14 @@ impl fmt::Debug for Air {
 impl Air {
     /// What an attempt at a frame comes to at this rate, with this signal if one is known.
     pub fn attempt(&self, rate: TxRate, level: Option<Dbm>) -> Attempt {
-        let by_signal = || BitErrors::at(rate, level? - (NOISE_FLOOR + self.rates.noise()));
-        let errors = self.bit_errors.map(|probability| BitErrors { probability }).or_else(by_signal);
-        errors.map_or(Attempt::Clean, Attempt::Bits)
+        let ratio = level.map(|level| level - (NOISE_FLOOR + self.rates.noise()));
+        match (self.bit_errors, ratio) {
+            (Some(probability), _) => Attempt::Bits(BitErrors { probability }),
+            (None, None) => Attempt::Clean,
+            // The rate is not known before it is chosen.
+            (None, Some(ratio)) if self.minstrel => Attempt::Signal(ratio),
+            (None, Some(ratio)) => Attempt::Signal(ratio).at(rate),
+        }
     }
 
     /// The rate of so many bits per second; the slowest where there is none.

@@ -12,7 +12,7 @@ const AIFSN: u64 = 3;
 const CW_MIN: u64 = 15;
 const CW_MAX: u64 = 1_023;
 /// An acknowledgment frame, a `BlockAckReq` and a compressed `BlockAck` with a bitmap of 64 and of 256 bits (IEEE 802.11-2020 §9.3.1.4,
-/// §9.3.1.7, §9.3.1.8; 802.11ax-2021 table 9-28b).
+/// §9.3.1.7, §9.3.1.8; 802.11ax-2021 §9.3.1.8).
 const ACK: u64 = 14;
 const BLOCK_ACK_REQ: u64 = 24;
 const BLOCK_ACK: u64 = 32;
@@ -51,7 +51,7 @@ impl AggregateExchange {
 
     /// From the medium's falling idle to the end of the exchange: AIFS, the mean backoff after so many exchanges in a row that
     /// nobody answered, PPDU, SIFS, acknowledgment. One that does not come is waited for as long, and a slot. A `BlockAckReq`
-    /// follows where the sender has given an MPDU up (§10.25.6.3).
+    /// follows where the sender has given an MPDU up (§10.25.6.7).
     pub fn duration(&self, failures: u32, answered: bool, gives_up: bool) -> Duration {
         let wait = self.band.sifs() + SLOT.saturating_mul(AIFSN) + backoff(failures);
         let missing = if answered { Duration::default() } else { SLOT };

@@ -36,7 +36,7 @@ impl Aggregation {
     }
 
     /// The most MPDUs that a block acknowledgment acknowledges: 64, and 256 of 802.11ax (IEEE 802.11-2020 §9.3.1.8.2;
-    /// 802.11ax-2021 table 9-28b).
+    /// 802.11ax-2021 §9.3.1.8).
     pub const fn most(format: Format) -> u16 {
         match format {
             Format::Ht | Format::Vht => 64,

@@ -87,11 +87,7 @@ fn a_lone_station_gets_what_ns3_and_the_literature_have() {
     assert!((udp(single) - 30.79).abs() < 0.01, "{}", udp(single));
     // Ginzburg and Kesselman 2007, 2x2: 95 % of the channel with A-MPDUs "in the ideal case", 33 % without. The abstract gives no
     // rate; at 130 Mbit/s it is 93 and 32 %.
-    let share = |how| carried(how, ht(Width::Mhz20, Guard::Ns800, 2)) / 130.0;
-    assert!(
-        (share(n) - 0.926).abs() < 0.001 && (share(single) - 0.318).abs() < 0.001,
-        "{} {}",
-        share(n),
-        share(single)
-    );
+    let percent = |how| carried(how, ht(Width::Mhz20, Guard::Ns800, 2)) / 1.3;
+    assert!((percent(n) - 92.6).abs() < 0.1, "{}", percent(n));
+    assert!((percent(single) - 31.8).abs() < 0.1, "{}", percent(single));
 }

@@ -100,18 +100,13 @@ impl Format {
         }
     }
 
-    /// Subcarriers that carry data, `N_SD` (IEEE 802.11-2020 tables 19-6 and 21-5; 802.11ax-2021 table 27-13, the largest RU).
+    /// Subcarriers that carry data, `N_SD` (IEEE 802.11-2020 tables 19-6 and 21-5; 802.11ax-2021 §27.5, RUs of 242 to 2x996 tones).
     const fn subcarriers(self, width: Width) -> u64 {
-        match (self, width) {
-            (Self::Ht | Self::Vht, Width::Mhz20) => 52,
-            (Self::Ht | Self::Vht, Width::Mhz40) => 108,
-            (Self::Ht | Self::Vht, Width::Mhz80) => 234,
-            (Self::Ht | Self::Vht, Width::Mhz160) => 468,
-            (Self::He, Width::Mhz20) => 234,
-            (Self::He, Width::Mhz40) => 468,
-            (Self::He, Width::Mhz80) => 980,
-            (Self::He, Width::Mhz160) => 1_960,
-        }
+        let by_width = match self {
+            Self::Ht | Self::Vht => [52, 108, 234, 468],
+            Self::He => [234, 468, 980, 1_960],
+        };
+        by_width[width as usize]
     }
 
     /// A symbol without its guard interval, in ns.
@@ -123,8 +118,8 @@ impl Format {
     }
 }
 
-/// A modulation and the share of its bits that the code leaves to data: IEEE 802.11-2020 tables 19-27 and 21-29, 802.11ax-2021
-/// table 27-53.
+/// A modulation and the share of its bits that the code leaves to data: IEEE 802.11-2020 tables 19-27 and 21-30, 802.11ax-2021
+/// §27.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Coding {
     /// Coded bits of a subcarrier, `N_BPSCS`.
@@ -158,7 +153,7 @@ const CODINGS: [Coding; 12] = {
 /// 802.11ax-2021 table 27-51.
 const SENSITIVITIES: [i32; 12] = [-82, -79, -77, -74, -70, -66, -65, -64, -59, -57, -54, -52];
 
-/// The non-HT reference rate of each (IEEE 802.11-2020 table 10-10).
+/// The non-HT reference rate of each (IEEE 802.11-2020 §10.6.11).
 const REFERENCES: [Rate; 12] = [
     Rate::Ofdm6,
     Rate::Ofdm12,
@@ -224,12 +219,11 @@ impl McsSet {
         self.all().filter(|mcs| off(mcs) <= 100_000).min_by_key(off)
     }
 
-    /// On all streams, the fastest scheme that a receiver must understand at this signal; the slowest where it need understand
+    /// The fastest scheme on all streams that a receiver must understand at this signal; the slowest of all where it need understand
     /// none.
     pub fn at(self, level: Dbm) -> Mcs {
-        let understood = |mcs: &Mcs| mcs.index == 0 || level >= mcs.sensitivity();
-        let found = (0..self.format.codings()).rev().filter_map(|index| self.mcs(index, self.streams));
-        found.into_iter().find(understood).unwrap_or(self.slowest())
+        let on_all = (0..self.format.codings()).rev().filter_map(|index| self.mcs(index, self.streams));
+        on_all.into_iter().find(|mcs| level >= mcs.sensitivity()).unwrap_or(self.slowest())
     }
 
     /// BPSK 1/2 on one stream.
@@ -269,7 +263,7 @@ impl Mcs {
         CODINGS[self.index as usize]
     }
 
-    /// Data bits of a symbol, `N_DBPS` (IEEE 802.11-2020 §19.5, §21.5; 802.11ax-2021 equation 27-56: rounded down).
+    /// Data bits of a symbol, `N_DBPS` (IEEE 802.11-2020 §19.5, §21.5; 802.11ax-2021 §27.5: rounded down).
     pub const fn bits_per_symbol(self) -> u64 {
         let Coding { bits, code } = self.coding();
         let carriers = self.channel.format.subcarriers(self.channel.width);

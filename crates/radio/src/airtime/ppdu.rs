@@ -4,7 +4,7 @@ use handfast_core::Duration;
 
 use super::{Band, Format, Guard, Mcs, Width};
 
-/// `aPPDUMaxTime` of HT-mixed, VHT and HE PPDUs (IEEE 802.11-2020 tables 19-25 and 21-29; 802.11ax-2021 table 27-54).
+/// `aPPDUMaxTime` of HT-mixed, VHT and HE PPDUs (IEEE 802.11-2020 tables 19-25 and 21-29; 802.11ax-2021 §27.4.4).
 pub const LONGEST: Duration = Duration::from_micros(5_484);
 
 /// Bits of the SERVICE field.
@@ -34,7 +34,7 @@ impl Mcs {
         (symbols * self.bits_per_symbol()).saturating_sub(SERVICE + self.tail()) / 8
     }
 
-    /// In ns. IEEE 802.11-2020 equations 19-90 and 21-108; 802.11ax-2021 equation 27-135.
+    /// In ns (IEEE 802.11-2020 §19.4.3 and §21.4.3; 802.11ax-2021 §27.4.3).
     fn preamble(self) -> u64 {
         match self.channel().format {
             // L-SIG, two symbols of HT-SIG, HT-STF.
@@ -58,7 +58,7 @@ impl Mcs {
     }
 
     /// An HE-LTF in ns: 2x with a guard interval of 0.8 and 1.6 µs, 4x with 3.2 µs, the combinations that every station has
-    /// (802.11ax-2021 §27.1.1, table 27-12).
+    /// (802.11ax-2021 §27.1.1).
     const fn training_symbol(self) -> u64 {
         let guard = self.channel().guard;
         let useful = if matches!(guard, Guard::Ns3200) { 12_800 } else { 6_400 };
@@ -92,7 +92,7 @@ impl Mcs {
     }
 
     /// What follows the last symbol of 802.11ax, in ns: 4 µs for each quarter of it that carries data, the extension that
-    /// receivers may ask for at most (802.11ax-2021 §27.3.12 and §27.3.13, table 27-46: a nominal 16 µs).
+    /// receivers may ask for at most (802.11ax-2021 §27.3.12 and §27.3.13: a nominal 16 µs).
     fn packet_extension(self, bytes: u64) -> u64 {
         if !self.is_he() {
             return 0;
@@ -100,12 +100,12 @@ impl Mcs {
         let excess = (SERVICE + 8 * bytes) % self.bits_per_symbol();
         let (bits, code) = (self.coding().bits, self.coding().code);
         let quarter = self.short_carriers() * bits * u64::from(self.streams()) * code.0 / code.1;
-        // Equation 27-58: all of the symbol where nothing is in excess.
+        // §27.3.12.5: all of the symbol where nothing is in excess.
         let factor = if excess == 0 { 4 } else { excess.div_ceil(quarter.max(1)).min(4) };
         factor * 4_000
     }
 
-    /// `N_SD,short` (802.11ax-2021 table 27-35).
+    /// `N_SD,short` (802.11ax-2021 §27.3.12.5).
     const fn short_carriers(self) -> u64 {
         match self.channel().width {
             Width::Mhz20 => 60,
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn vht_takes_what_ns3_lists_and_the_symbol_of_sig_b() {
-        // ns-3's figures have a preamble of 36 µs; VHT-SIG-B makes it 40 µs (IEEE 802.11-2020 equation 21-108).
+        // ns-3's figures have a preamble of 36 µs; VHT-SIG-B makes it 40 µs (IEEE 802.11-2020 §21.4.3).
         let vht = |index, width, guard| mcs(Format::Vht, index, width, guard, 1);
         let check = |mcs, known: [u64; 3]| check(mcs, 40_000, known.map(|known| known + 4_000));
         check(vht(8, Width::Mhz20, Guard::Ns800), [196_000, 48_000, 40_000]);

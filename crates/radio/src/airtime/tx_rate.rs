@@ -22,16 +22,6 @@ pub enum TxRates {
     Mcs(McsSet),
 }
 
-impl TxRate {
-    /// In bits per second.
-    pub const fn bit_rate(self) -> BitRate {
-        match self {
-            Self::Legacy(rate) => rate.bit_rate(),
-            Self::Mcs(mcs) => mcs.bit_rate(),
-        }
-    }
-}
-
 impl TxRates {
     /// The fastest rate that a receiver must understand at this signal; the slowest where it need understand none.
     pub fn at(self, level: Dbm) -> TxRate {

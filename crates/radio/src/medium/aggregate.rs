@@ -6,15 +6,24 @@ use handfast_net::queue::{Handle, Occupancy, PacketMeta};
 use super::{Event, Frame, Medium, OnAir, Served, TxQueueConfig, TxQueueId};
 use crate::aggregation::{AggregateExchange, Mpdu, bits};
 use crate::airtime::{Mcs, TxRate};
+use crate::rate_control::Choice;
 use crate::retries::{Attempt, Retries};
 
 impl<H: Handle> Medium<H> {
+    /// With what a transmit queue sends next, if it has been given `mcs`.
+    pub(super) fn choose(&mut self, now: Instant, tx_queue: TxQueueId, mcs: Mcs) -> Choice {
+        let one = &mut self.tx_queues[tx_queue];
+        let failures = one.agreement.failures;
+        one.control.as_mut().map_or(Choice { mcs, probe: false }, |control| control.choose(now, failures))
+    }
+
     /// Fills [`Medium::mpdus`] with what a transmit queue sends next: what has failed before first, and then new packets, as far as
     /// the window and the limits of an A-MPDU go. Whether there is something.
-    pub(super) fn gather(&mut self, now: Instant, tx_queue: TxQueueId, mcs: Mcs) -> bool {
+    pub(super) fn gather(&mut self, now: Instant, tx_queue: TxQueueId, choice: Choice) -> bool {
         let how = self.tx_queues[tx_queue].config.aggregation;
-        let mut psdu = how.psdu(mcs);
-        while self.mpdus.len() < usize::from(how.mpdus) {
+        let mut psdu = how.psdu(choice.mcs);
+        let most = if choice.probe { 1 } else { usize::from(how.mpdus) };
+        while self.mpdus.len() < most {
             let Some(mpdu) = self.next_mpdu(now, tx_queue, how.mpdus) else { break };
             if !psdu.push(mpdu.packet.size) {
                 self.tx_queues[tx_queue].agreement.waiting.push_front(mpdu);
@@ -38,12 +47,12 @@ impl<H: Handle> Medium<H> {
     }
 
     /// Puts [`Medium::mpdus`] on the air.
-    pub(super) fn begin_aggregate(&mut self, now: Instant, tx_queue: TxQueueId) {
+    pub(super) fn begin_aggregate(&mut self, now: Instant, tx_queue: TxQueueId, choice: Choice) {
         let one = &mut self.tx_queues[tx_queue];
-        let TxQueueConfig { rate: TxRate::Mcs(mcs), attempt, aggregation, .. } = one.config else { return };
-        let mut psdu = aggregation.psdu(mcs);
+        let TxQueueConfig { attempt, aggregation, .. } = one.config;
+        let mut psdu = aggregation.psdu(choice.mcs);
         let (mut answered, mut gives_up) = (false, false);
-        let mut chance = Chance::new(attempt);
+        let mut chance = Chance::new(attempt, choice.mcs);
         for mpdu in &mut self.mpdus {
             psdu.push(mpdu.packet.size);
             chance.draw(mpdu, &self.retries, &mut self.stream);
@@ -54,13 +63,19 @@ impl<H: Handle> Medium<H> {
         gives_up &= aggregation.mpdus > 1;
         let failures = one.agreement.failures;
         one.agreement.failures = if answered { 0 } else { failures + 1 };
-        let took = AggregateExchange::new(aggregation, mcs, &psdu).duration(failures, answered, gives_up);
-        self.on_air = Some(OnAir { until: now + took, tx_queue, frame: Frame::Aggregate { gone: false } });
+        let took =
+            AggregateExchange::new(aggregation, choice.mcs, &psdu).duration(failures, answered, gives_up);
+        self.on_air =
+            Some(OnAir { until: now + took, tx_queue, frame: Frame::Aggregate { choice, gone: false } });
     }
 
     /// The exchange has ended: the recipient hands up what is in order, the originator keeps what has failed.
-    pub(super) fn finish(&mut self, at: Instant, tx_queue: TxQueueId, gone: bool) {
+    pub(super) fn finish(&mut self, at: Instant, tx_queue: TxQueueId, choice: Choice, gone: bool) {
         let one = &mut self.tx_queues[tx_queue];
+        if let Some(control) = one.control.as_mut().filter(|_| !gone) {
+            let acknowledged = self.mpdus.iter().filter(|mpdu| mpdu.arrives).count();
+            control.on_result(choice, self.mpdus.len() as u32, acknowledged as u32);
+        }
         let had_none = !one.has_more();
         let mut served = |handle, delivered, corrupted| {
             let served = Served { tx_queue, handle, delivered, corrupted };
@@ -109,8 +124,8 @@ struct Chance {
 }
 
 impl Chance {
-    const fn new(attempt: Attempt) -> Self {
-        Self { attempt, known: None }
+    fn new(attempt: Attempt, mcs: Mcs) -> Self {
+        Self { attempt: attempt.at(TxRate::Mcs(mcs)), known: None }
     }
 
     fn error(&mut self, bits: u64) -> f64 {

@@ -1,9 +1,9 @@
 //! Repetitions up to a limit: how many a packet takes, and what becomes of it.
 
-use handfast_core::{Bytes, Stream};
+use handfast_core::{Bytes, Db, Stream};
 
 use super::BitErrors;
-use crate::airtime::Exchange;
+use crate::airtime::{Exchange, TxRate};
 
 /// The part of wrong frames that a checksum of 32 bits takes for right ones.
 pub const UNDETECTED: f64 = 1.0 / 4_294_967_296.0;
@@ -17,6 +17,8 @@ pub enum Attempt {
     Frame(f64),
     /// Each bit is.
     Bits(BitErrors),
+    /// Each bit is as the sender's rate makes it at this ratio of signal to noise.
+    Signal(Db),
 }
 
 impl Attempt {
@@ -31,6 +33,17 @@ impl Attempt {
             Self::Clean => 0.0,
             Self::Frame(probability) => probability,
             Self::Bits(errors) => errors.in_frame(bits),
+            // Nothing is understood at no rate: [`Attempt::at`] comes first.
+            Self::Signal(_) => 1.0,
+        }
+    }
+
+    /// What it is at this rate.
+    #[must_use]
+    pub fn at(self, rate: TxRate) -> Self {
+        match self {
+            Self::Signal(ratio) => BitErrors::at(rate, ratio).map_or(Self::Clean, Self::Bits),
+            known => known,
         }
     }
 }

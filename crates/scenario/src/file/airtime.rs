@@ -29,6 +29,8 @@ pub(crate) struct AirTable {
     pub(crate) aggregation: Option<Located<Mpdus>>,
     /// From 802.11n on: how long a transmission takes at most. Default: "5484us".
     pub(crate) longest: Option<Located<Span>>,
+    /// From 802.11n on: what chooses the rate where none is given. Default: "signal".
+    pub(crate) rate_control: Option<Located<Word<RateControl>>>,
     /// The probability that a bit of a frame arrives wrong. Default: none does; of a station that moves, with the rates of 802.11g
     /// and later: what its signal makes it.
     pub(crate) bit_errors: Option<Probability>,
@@ -49,6 +51,27 @@ pub(crate) enum Standard {
     BesideB,
     /// From 802.11n on.
     High(Format),
+}
+
+/// What chooses a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RateControl {
+    /// The signal does, if one is known.
+    Signal,
+    /// What is acknowledged does.
+    Minstrel,
+}
+
+impl Vocabulary for RateControl {
+    const WHAT: &'static str = "a rate control";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "signal",
+            Self::Signal,
+            "the fastest rate that must be understood at the signal of a station that moves",
+        ),
+        ("minstrel", Self::Minstrel, "the rate that carries most by what is acknowledged, as in Linux"),
+    ];
 }
 
 impl Vocabulary for Standard {

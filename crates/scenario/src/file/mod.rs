@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 pub(crate) use access::{Access, Generation};
 pub(crate) use agents::AgentTable;
-pub(crate) use airtime::{AirTable, Standard};
+pub(crate) use airtime::{AirTable, RateControl, Standard};
 pub(crate) use events::{EventKind, EventTable, Gap, Mode, Phase};
 pub(crate) use flows::{AppKind, FlowShape, FlowTable, MeasureKind};
 pub(crate) use generate::{Dumbbell, GenerateTable, Line, Ride, Roams, Wlan};

@@ -34,8 +34,8 @@ pub(super) fn resolve(
         for (direction, said) in [&link.forward, &link.backward].into_iter().zip(&on_air.said) {
             check(direction, said, on_air, moving.contains(&station), links)?;
         }
-        let moves = moving.contains(&station);
-        let follows = on_air.said.each_ref().map(|said| said.rate.is_none() && moves);
+        let (moves, minstrel) = (moving.contains(&station), standard::minstrel(&table.value));
+        let follows = on_air.said.each_ref().map(|said| said.rate.is_none() && moves && !minstrel);
         let air = air(&table.value, follows);
         let medium = *media.entry(ap).or_insert(air);
         if (medium.physical, medium.retries) != (air.physical, air.retries) {
@@ -55,11 +55,15 @@ pub(super) fn resolve(
 fn check(direction: &Direction, said: &Said, on_air: &OnAir, moves: bool, links: &Links) -> Checked<()> {
     let at = |said: &Option<Span>| said.as_ref().unwrap_or_else(|| links.span(on_air.link)).clone();
     let table = &on_air.table.value;
-    // From 802.11n on it is the fastest of as many as 2,000.
+    // From 802.11n on the fastest is the default.
     if said.rate.is_none() && !moves && matches!(standard::rates(table), TxRates::Legacy(_)) {
         let problem =
             Problem::at(at(&None), "a link on the air without `rate`, of a station that does not move");
         return Err(problem.expected(format!("needs `rate`: {}", standard::words(table))));
+    }
+    if let (Some(rate), true) = (&said.rate, standard::minstrel(table)) {
+        let problem = Problem::at(rate.clone(), "a `rate` that is given, and `rate_control` that chooses it");
+        return Err(problem.expected("leave out one of them"));
     }
     if !standard::has(table, direction.rate) {
         let title = format!("{} is no rate of this standard", direction.rate);
@@ -87,5 +91,6 @@ fn air(table: &AirTable, follows: [bool; 2]) -> Air {
             undetected: table.undetected.map_or(usual.undetected, |p| p.0),
         },
         aggregation: standard::aggregation(table),
+        minstrel: standard::minstrel(table),
     }
 }

@@ -1,11 +1,11 @@
 //! The amendments of 802.11: their rates, and from 802.11n on the channel and the aggregation.
 
 use handfast_core::{BitRate, Duration};
-use handfast_document::{Checked, Problem, Span};
+use handfast_document::{Checked, Problem};
 use handfast_radio::aggregation::Aggregation;
-use handfast_radio::airtime::{Band, Format, LONGEST, McsSet, Rate, Rates, TxRates, Width};
+use handfast_radio::airtime::{Band, Format, LONGEST, Mcs, McsSet, Rate, Rates, TxRates, Width};
 
-use crate::file::{AirTable, Located, Standard};
+use crate::file::{AirTable, Located, RateControl, Standard};
 
 /// Where nothing else is said.
 const STREAMS: u8 = 2;
@@ -41,7 +41,7 @@ pub(super) fn words(table: &AirTable) -> String {
 pub(super) fn fastest(table: &AirTable) -> BitRate {
     match rates(table) {
         TxRates::Legacy(_) => legacy(table.standard.0).max(),
-        TxRates::Mcs(set) => set.all().map(|mcs| mcs.bit_rate()).max(),
+        TxRates::Mcs(set) => set.all().map(Mcs::bit_rate).max(),
     }
     .unwrap_or_default()
 }
@@ -81,46 +81,64 @@ pub(super) fn aggregation(table: &AirTable) -> Aggregation {
     }
 }
 
+/// Whether a table says that Minstrel chooses the rate.
+pub(super) fn minstrel(table: &AirTable) -> bool {
+    table.rate_control.as_ref().is_some_and(|control| control.value.0 == RateControl::Minstrel)
+}
+
 /// Checks that a table says nothing that its standard does not have.
 pub(super) fn check(table: &Located<AirTable>) -> Checked<()> {
-    let Standard::High(format) = table.value.standard.0 else { return without(&table.value) };
+    match table.value.standard.0 {
+        Standard::High(format) => {
+            check_channel(format, table)?;
+            check_streams(format, table)?;
+            check_limits(format, &table.value)
+        }
+        Standard::B | Standard::G | Standard::BesideB => check_without(&table.value),
+    }
+}
+
+/// A problem with a key, or with the table that does not have it.
+fn problem<T>(table: &Located<AirTable>, key: Option<&Located<T>>, title: String) -> Problem {
+    Problem::at(key.map_or(&table.span, |key| &key.span).clone(), title)
+}
+
+fn check_channel(format: Format, table: &Located<AirTable>) -> Checked<()> {
+    let (name, width, lower) =
+        (name(format), set(format, &table.value).width, band(&table.value) == Band::Ghz2_4);
+    if lower && format == Format::Vht {
+        let title = format!("{name} has no channels at 2.4 GHz");
+        return Err(problem(table, table.value.band.as_ref(), title).expected("expected \"5GHz\""));
+    }
+    let wide = lower && width > Width::Mhz40;
+    if wide || !format.widths().contains(&width) {
+        let at = if wide { " at 2.4 GHz" } else { "" };
+        let title = format!("{name} has no channels of {} MHz{at}", width.mhz());
+        let problem = problem(table, table.value.width.as_ref(), title);
+        return Err(problem.expected("expected \"20MHz\" or \"40MHz\""));
+    }
+    Ok(())
+}
+
+fn check_streams(format: Format, table: &Located<AirTable>) -> Checked<()> {
     let (name, set) = (name(format), set(format, &table.value));
-    let at = |key: Option<&Span>, title: String| Problem::at(key.unwrap_or(&table.span).clone(), title);
-    let span = |key: Option<&Span>| key.cloned();
-    let [width, guard, streams] = [
-        span(table.value.width.as_ref().map(|key| &key.span)),
-        span(table.value.guard.as_ref().map(|key| &key.span)),
-        span(table.value.streams.as_ref().map(|key| &key.span)),
-    ];
-    if band(&table.value) == Band::Ghz2_4 {
-        let key = table.value.band.as_ref().map(|key| &key.span);
-        if format == Format::Vht {
-            return Err(at(key, format!("{name} has no channels at 2.4 GHz")).expected("expected \"5GHz\""));
-        }
-        if set.width > Width::Mhz40 {
-            let title = format!("there is no channel of {} MHz at 2.4 GHz", set.width.mhz());
-            return Err(at(width.as_ref(), title).expected("expected \"20MHz\" or \"40MHz\""));
-        }
-    }
-    if !format.widths().contains(&set.width) {
-        let title = format!("{name} has no channels of {} MHz", set.width.mhz());
-        return Err(at(width.as_ref(), title).expected("expected \"20MHz\" or \"40MHz\""));
-    }
     if !format.guards().contains(&set.guard) {
         let guards: Vec<String> =
             format.guards().iter().map(|guard| format!("\"{}ns\"", guard.nanos())).collect();
         let title = format!("{name} has no guard interval of {} ns", set.guard.nanos());
-        return Err(at(guard.as_ref(), title).expected(format!("expected one of: {}", guards.join(", "))));
+        let problem = problem(table, table.value.guard.as_ref(), title);
+        return Err(problem.expected(format!("expected one of: {}", guards.join(", "))));
     }
     if set.streams > format.streams() {
         let title = format!("{name} has no {} streams", set.streams);
-        return Err(at(streams.as_ref(), title).expected(format!("expected at most {}", format.streams())));
+        let problem = problem(table, table.value.streams.as_ref(), title);
+        return Err(problem.expected(format!("expected at most {}", format.streams())));
     }
-    limits(format, &table.value)
+    Ok(())
 }
 
 /// The limits of an A-MPDU.
-fn limits(format: Format, table: &AirTable) -> Checked<()> {
+fn check_limits(format: Format, table: &AirTable) -> Checked<()> {
     let most = Aggregation::most(format);
     if let Some(mpdus) = table.aggregation.as_ref().filter(|mpdus| mpdus.value.0 > most) {
         let title = format!("a block acknowledgment of {} is for {most} frames", name(format));
@@ -138,7 +156,7 @@ fn limits(format: Format, table: &AirTable) -> Checked<()> {
 const SHORTEST: Duration = Duration::from_micros(100);
 
 /// The keys that mean nothing to 802.11 b and g.
-fn without(table: &AirTable) -> Checked<()> {
+fn check_without(table: &AirTable) -> Checked<()> {
     let keys = [
         ("band", table.band.as_ref().map(|key| &key.span)),
         ("width", table.width.as_ref().map(|key| &key.span)),
@@ -146,6 +164,7 @@ fn without(table: &AirTable) -> Checked<()> {
         ("guard", table.guard.as_ref().map(|key| &key.span)),
         ("aggregation", table.aggregation.as_ref().map(|key| &key.span)),
         ("longest", table.longest.as_ref().map(|key| &key.span)),
+        ("rate_control", table.rate_control.as_ref().map(|key| &key.span)),
     ];
     match keys.into_iter().find_map(|(key, span)| Some((key, span?))) {
         None => Ok(()),

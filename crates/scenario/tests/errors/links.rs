@@ -73,6 +73,16 @@ const OUTAGE: &[Case] = &[
     ("nine streams", "queue = \"100pkt\"", "air = {standard = \"802.11ac\", streams = 9}"),
     ("an A-MPDU of 802.11ax", "queue = \"100pkt\"", "air = {standard = \"802.11ac\", aggregation = 256}"),
     ("a long transmission", "queue = \"100pkt\"", "air = {standard = \"802.11ac\", longest = \"10ms\"}"),
+    (
+        "a rate that is given and chosen",
+        "queue = \"100pkt\"",
+        "air = {standard = \"802.11n\", rate_control = \"minstrel\"}",
+    ),
+    (
+        "Minstrel of 802.11g",
+        "queue = \"100pkt\"",
+        "air = {standard = \"802.11g\", rate_control = \"minstrel\"}",
+    ),
     ("aggregation of 802.11g", "queue = \"100pkt\"", "air = {standard = \"802.11g\", aggregation = 64}"),
     (
         "a wire on the air",

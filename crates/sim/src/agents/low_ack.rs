@@ -52,7 +52,9 @@ impl LowAcks {
         let (end, direction) = if link.between[0] == ap { (0, &link.forward) } else { (1, &link.backward) };
         let failure = match scenario.on_air.get(&old_link) {
             // Out of range, it was at the slowest last.
-            Some(air) if air.follows[end] => air.failure(air.rates.at(Dbm(i32::MIN)), FULL_PACKET),
+            Some(air) if air.follows[end] || air.minstrel => {
+                air.failure(air.rates.at(Dbm(i32::MIN)), FULL_PACKET)
+            }
             Some(air) => air.failure(air.rate(direction.rate), FULL_PACKET),
             None => failure(direction.rate),
         };

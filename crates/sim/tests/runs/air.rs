@@ -4,7 +4,7 @@ use crate::support::{edited, result, scenario, set};
 use handfast_results::result::RunResult;
 
 /// A wire of 100 Mbit/s, an access point, and stations with these keys of their links and a flow to each.
-fn cell(stations: &[&str], uploads: bool) -> String {
+pub(crate) fn cell(stations: &[&str], uploads: bool) -> String {
     let numbered = |table: &dyn Fn(usize) -> String| (0..stations.len()).map(table).collect::<String>();
     let nodes = numbered(&|k| format!("mn{k} = {{kind = \"station\"}}\n"));
     let links = numbered(&|k| {
@@ -29,7 +29,7 @@ fn run(text: &str) -> RunResult {
 }
 
 /// Each flow's goodput in Mbit/s.
-fn shares(run: &RunResult) -> Vec<f64> {
+pub(crate) fn shares(run: &RunResult) -> Vec<f64> {
     run.flows.iter().map(|flow| flow.metrics.goodput_bps().unwrap() / 1e6).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Whole runs, from a scenario to its result.
 
+mod aggregates;
 mod air;
 mod applications;
 mod bbr;

@@ -101,7 +101,7 @@ fn vht_has_the_rates_of_tables_21_30_to_21_61() {
 
 #[test]
 fn he_has_the_rates_of_the_tables_of_27_5() {
-    // Where the bits of a symbol are no whole number they are rounded down (equation 27-56). Tables on the web that do not round
+    // Where the bits of a symbol are no whole number they are rounded down (§27.5). Tables on the web that do not round
     // have 600.5 and 960.8 Mbit/s for 600.4 and 960.7.
     check(
         Format::He,
@@ -134,8 +134,9 @@ fn the_excluded_schemes_are_those_whose_bits_do_not_divide_among_the_encoders() 
                 let Coding { bits, code } = mcs.coding();
                 let coded = Format::Vht.subcarriers(width) * bits * u64::from(streams);
                 let encoders = mcs.bit_rate().as_bps().div_ceil(600_000_000);
-                let whole = coded % encoders == 0 && (coded * code.0) % (code.1 * encoders) == 0;
-                // IEEE 802.11-2020 table 21-58: six encoders there, not five.
+                let data = (coded * code.0).is_multiple_of(code.1 * encoders);
+                let whole = coded.is_multiple_of(encoders) && data;
+                // IEEE 802.11-2020 table 21-57: six encoders there, not five.
                 let widened = (width, streams, index) == (Mhz160, 4, 7);
                 assert_eq!(set.mcs(index, streams).is_some(), whole || widened, "{mcs:?}");
             }
@@ -175,6 +176,8 @@ fn the_signal_chooses_by_the_standards_sensitivities() {
     let index = |dbm: i32| set.at(Dbm(dbm)).index;
     let signals = [-99_000, -82_000, -79_000, -64_001, -64_000, -59_000, -57_000, -54_000, -52_000, -30_000];
     assert_eq!(signals.map(index), [0, 0, 1, 6, 7, 8, 9, 10, 11, 11]);
+    let streams = |dbm: i32| set.at(Dbm(dbm)).streams;
+    assert_eq!([-82_001, -82_000].map(streams), [1, 2]);
     // 9 dB more in 160 MHz; QPSK 3/4 must be understood at -68 dBm there.
     let wide = McsSet { format: Format::Vht, width: Mhz160, guard: Ns400, streams: 1 };
     assert_eq!([-68_001, -68_000].map(|dbm| wide.at(Dbm(dbm)).index), [1, 2]);
