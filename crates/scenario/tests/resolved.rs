@@ -130,6 +130,39 @@ fn a_station_has_the_uplink_of_a_cellular_radio() {
 }
 
 #[test]
+fn from_80211n_on_the_fastest_rate_is_the_default_and_aggregation_too() {
+    let with = |air: &str| {
+        let changes = [("links.radio.air".to_owned(), air.to_owned())];
+        let file = include_str!("../../../scenarios/wifi-ac.toml");
+        let scenario =
+            Scenario::parse(file, "wifi-ac.toml", &changes).unwrap_or_else(|error| panic!("{error}"));
+        let id = scenario.links.iter().position(|link| link.name == "radio").unwrap();
+        let air = scenario.on_air[&id];
+        (
+            scenario.links[id].forward.rate.as_bps() / 100_000,
+            air.aggregation.mpdus,
+            air.minstrel,
+            scenario.hash,
+        )
+    };
+    let (n, ac, ax) = (
+        with("{standard = \"802.11n\"}"),
+        with("{standard = \"802.11ac\"}"),
+        with("{standard = \"802.11ax\"}"),
+    );
+    assert_eq!([n.0, ac.0, ax.0], [3_000, 8_666, 12_009]);
+    assert_eq!([n.1, ac.1, ax.1], [64, 64, 256]);
+    let narrow =
+        with("{standard = \"802.11n\", band = \"2.4GHz\", streams = 1, guard = \"800ns\", aggregation = 1}");
+    assert_eq!((narrow.0, narrow.1, narrow.2), (650, 1, false));
+    // Each key is part of what a run depends on.
+    let minstrel = with("{standard = \"802.11ac\", rate_control = \"minstrel\"}");
+    assert!(minstrel.2);
+    assert_ne!(minstrel.3, ac.3);
+    assert_ne!(with("{standard = \"802.11ac\", longest = \"1ms\"}").3, ac.3);
+}
+
+#[test]
 fn links_on_the_air_have_rates_of_80211_or_follow_the_signal() {
     let scenario = everything();
     let of = |name: &str| {
@@ -148,6 +181,10 @@ fn links_on_the_air_have_rates_of_80211_or_follow_the_signal() {
     assert_eq!((tram.follows, tram.bit_errors, tram.rates), ([true; 2], None, TxRates::Legacy(Rates::G)));
     let (Some(generated), _, carries) = of("w-ap1-mn1") else { panic!("{:?}", of("w-ap1-w-mn1")) };
     assert_eq!((generated.physical, carries / 1_000), (Physical::G, 30_534));
+    // What the hash of a scenario with 802.11g is made of; from 802.11n on there is more.
+    let hashed = "Air { physical: Physical { slots: Short, preamble: Long }, rates: G, follows: [false, false], \
+                  bit_errors: None, retries: Retries { limit: 7, undetected: 2.3283064365386963e-10 } }";
+    assert_eq!(format!("{generated:?}"), hashed);
     assert_eq!(of("radio"), (None, 20_000_000, 20_000_000));
 }
 
