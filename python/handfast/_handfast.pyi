@@ -6,15 +6,19 @@ from typing import final
 
 __all__ = [
     "LONGEST_FILE",
+    "LONGEST_TRACE",
     "Cancelled",
     "Control",
+    "Recording",
     "Run",
     "Scenario",
     "ScenarioError",
+    "Trace",
     "__version__",
     "agents",
     "disciplines",
     "document",
+    "generators",
     "lab_capacity",
     "lab_relay",
     "load",
@@ -177,7 +181,7 @@ class Recording:
         loss: tuple[str, float] | None = ...,
         round_trip: bool = ...,
     ) -> Recording:
-        """Names of columns, and what a number is worth there (s, bit/s, s, probability); a time worth None is a date."""
+        """Names of columns, and what a number is worth there (s, bit/s, s, 1); a time worth None is a date."""
     def parts(self) -> list[float]:
         """How long each part is, in seconds."""
     def trace(self, part: int | None = ...) -> Trace:

@@ -11,7 +11,21 @@ import typer
 from typer.core import TyperGroup
 
 from handfast._handfast import Cancelled, __version__
-from handfast.cli import common, compare, doctor, fidelity, lab, listing, peers, report, reproduce, run, schema, sweep, trace
+from handfast.cli import (
+    common,
+    compare,
+    doctor,
+    fidelity,
+    lab,
+    listing,
+    peers,
+    report,
+    reproduce,
+    run,
+    schema,
+    sweep,
+    trace,
+)
 from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
 from handfast.signals import terminable
 

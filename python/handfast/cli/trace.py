@@ -95,7 +95,7 @@ def _seconds(text: str) -> float:
 
 
 @group.command("import")
-def import_(  # noqa: PLR0913 (an option each)
+def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Recordings.")],
     time: Annotated[str | None, typer.Option("--time", metavar="COLUMN:UNIT", help="s, ms, us or date.")] = None,
     rate: Annotated[
@@ -131,8 +131,9 @@ def import_(  # noqa: PLR0913 (an option each)
         raise InputError("of several recordings: give `--out` a folder that exists")
     for file in files:
         trace, parts = traces.imported(file, mapping, way, part)
-        which = "" if len(parts) < 2 else f", {'the longest' if part is None else f'number {part}'} of {len(parts)} parts"  # noqa: PLR2004
-        console.note(f"{file}{which}\n{_figures(trace).rstrip()}")
+        which = "the longest" if part is None else f"number {part}"
+        parted = f", {which} of {len(parts)} parts" if len(parts) > 1 else ""
+        console.note(f"{file}{parted}\n{_figures(trace).rstrip()}")
         _write(trace.csv(), out / f"{file.stem}-{way}.csv" if out is not None and len(files) > 1 else out)
 
 
