@@ -62,6 +62,40 @@ class Measures:
     Unit: pkt. Of all flows: mean."""
     cwnd_min_pkt: float | None = None
     """The smallest congestion window in full segments. Unit: pkt. Of all flows: the smallest."""
+    keystrokes: int | None = None
+    """Of a terminal: keystrokes that were typed. Of all flows: sum."""
+    unechoed_keystrokes: int | None = None
+    """Those of `keystrokes` that had not come back at the end. Of all flows: sum."""
+    echo_p50_s: float | None = None
+    """Of a terminal: from a keystroke to its echo, half of them at most, by nearest rank. A keystroke without an echo
+    counts with the time up to the end where that is longer than every echo took. Unit: s. Of all flows: mean."""
+    echo_p95_s: float | None = None
+    """The same, 95 % of them at most. Unit: s. Of all flows: mean."""
+    echo_p99_s: float | None = None
+    """The same, 99 % of them at most. Unit: s. Of all flows: mean."""
+    echo_max_s: float | None = None
+    """The same, the longest. Unit: s. Of all flows: the largest."""
+    pages_loaded: int | None = None
+    """Of a person who reads web pages: pages that were there whole. Of all flows: sum."""
+    page_load_p50_s: float | None = None
+    """From the question for a page to the last byte of its last object, half of the pages at most, by nearest rank; the
+    first page with its handshake. A page that was on its way at the end counts with its time so far where that is
+    longer than all others took. Unit: s. Of all flows: mean."""
+    page_load_p95_s: float | None = None
+    """The same, 95 % of them at most. Unit: s. Of all flows: mean."""
+    video_start_s: float | None = None
+    """Of a person who watches a video: from the flow's start to the first picture; None where none came. Unit: s. Of
+    all flows: mean."""
+    video_stalls: int | None = None
+    """How often the video stood still after it had begun. Of all flows: sum."""
+    video_stalled_s: float | None = None
+    """How long it stood still, all stalls together, one at the end too. Unit: s. Of all flows: sum."""
+    video_played_s: float | None = None
+    """How much of the video was played. Unit: s. Of all flows: sum."""
+    video_mean_bps: float | None = None
+    """The mean bitrate of the segments that came; None where none did. Unit: bit/s. Of all flows: mean."""
+    video_switches: int | None = None
+    """How often a segment had another bitrate than the one before. Of all flows: sum."""
     connect_s: float | None = None
     """With `measure = ["connect"]`: from the first SYN until both ends hold their packet, the client the SYN-ACK and
     the server an ACK of its SYN. None where one never did; of several connections at once the mean of those that did.

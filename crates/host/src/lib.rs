@@ -5,18 +5,22 @@
 //! - [`stack`]: a host's TCP, many connections, without a link layer;
 //! - [`session`]: between an application and the connections that carry its bytes;
 //! - [`app`]: what applications send and when, one application a file;
+//! - [`dialogue`]: applications of two ends, of which one asks and the other answers;
 //! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
 //! - [`sctp`]: an application's stream over SCTP;
 //! - [`mptcp`]: the same over Multipath TCP;
 //! - [`meter`]: what is measured of a flow;
-//! - [`probe`]: what is measured of its packets, where it asks for that.
+//! - [`probe`]: what is measured of its packets, where it asks for that;
+//! - [`rank`]: percentiles.
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod dialogue;
 pub mod meter;
 pub mod mptcp;
 pub mod ports;
 pub mod probe;
+pub mod rank;
 pub mod sctp;
 pub mod session;
 pub mod stack;

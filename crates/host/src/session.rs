@@ -72,6 +72,8 @@ pub enum Next {
     Send,
     /// The connection is dead, and the application wants another one.
     Reconnect,
+    /// The application has something to do at its other connections.
+    Siblings,
 }
 
 /// A sending application on a TCP connection.
@@ -98,6 +100,11 @@ impl Sending {
     /// What names its bytes.
     pub fn stream(&self) -> u32 {
         self.stream
+    }
+
+    /// What it writes, to be told more.
+    pub(crate) fn source_mut(&mut self) -> &mut Source {
+        &mut self.source
     }
 
     /// What is seen of the flow; `delivered`: what its receiver has got.

@@ -14,10 +14,11 @@
 //! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its
 //! start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
-//! flows the other way are left out.
+//! flows the other way are left out, and so are flows of which one end asks and the other answers: they have no limit, and what they take
+//! is not taken off that of others.
 
 use handfast_core::{BitRate, Duration, Instant};
-use handfast_scenario::{Direction, QueueLimit, Scenario, Scheme};
+use handfast_scenario::{App, Direction, QueueLimit, Scenario, Scheme};
 
 use crate::Paths;
 use crate::airtime::Airtime;
@@ -84,6 +85,14 @@ impl Fluid {
         let through = self.left < 1.0;
         self.active &= !through;
         through
+    }
+}
+
+/// Payload bytes that an application asks for in all. How many a person asks for depends on how fast they come.
+fn asked_for(app: App) -> f64 {
+    match app.dialogue() {
+        Some(_) => 0.0,
+        None => app.total().map_or(f64::INFINITY, |size| size.get() as f64),
     }
 }
 
@@ -215,7 +224,7 @@ impl Tank {
                 .app
                 .writes()
                 .map_or(f64::INFINITY, |(size, interval)| size.get() as f64 / interval.as_secs_f64()),
-            left: flow.app.total().map_or(f64::INFINITY, |size| size.get() as f64),
+            left: asked_for(flow.app),
             done: 0.0,
             active: false,
             stops: flow.stop,
@@ -380,7 +389,6 @@ mod tests {
     use crate::topology::Topology;
     use handfast_core::Bytes;
     use handfast_net::cell::Profile;
-    use handfast_scenario::App;
     use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 
     /// Limits in units of payload kbit/s, rounded.

@@ -3,6 +3,7 @@
 
 use handfast_core::Instant;
 use handfast_host::probe::{Measures, PacketTime, Probe};
+use handfast_host::rank::nearest_rank;
 
 use crate::metrics::{self, MetricId, Values};
 
@@ -12,7 +13,7 @@ struct Way {
     to: fn(&PacketTime) -> Option<Instant>,
     mean: MetricId,
     /// Those of half of the packets, 99 % and 99.9 %, with the parts of a thousand.
-    ranks: [(u64, MetricId); 3],
+    ranks: [(usize, MetricId); 3],
     deviation: MetricId,
 }
 
@@ -63,7 +64,7 @@ const WAYS: [Way; 4] = [
     },
 ];
 
-const fn ranks(p50: MetricId, p99: MetricId, p999: MetricId) -> [(u64, MetricId); 3] {
+const fn ranks(p50: MetricId, p99: MetricId, p999: MetricId) -> [(usize, MetricId); 3] {
     [(500, p50), (990, p99), (999, p999)]
 }
 
@@ -128,12 +129,6 @@ fn seconds(nanos: f64) -> f64 {
 fn mean(nanos: &[u64]) -> Option<f64> {
     let sum: u128 = nanos.iter().map(|&one| u128::from(one)).sum();
     (!nanos.is_empty()).then(|| sum as f64 / nanos.len() as f64)
-}
-
-/// The smallest that so many thousandths of all do not exceed; of values in order.
-fn nearest_rank(sorted: &[u64], thousandths: u64) -> Option<u64> {
-    let rank = (sorted.len() as u64 * thousandths).div_ceil(1000);
-    sorted.get(rank.checked_sub(1)? as usize).copied()
 }
 
 /// The standard deviation of these packets, not an estimate for others.
@@ -220,15 +215,5 @@ mod tests {
         assert!(keys.iter().all(|key| !none.contains(key) && all.contains(&null(key))), "{none} {all}");
         let connect = json(Measures { connect: true, delay: false });
         assert!(connect.contains(&null("connect_s")) && !connect.contains("packets\""), "{connect}");
-    }
-
-    #[test]
-    fn ranks_are_exact() {
-        let hundred: Vec<u64> = (1..=100).collect();
-        let thousand: Vec<u64> = (1..=1000).collect();
-        let of = |sorted: &[u64]| [500, 990, 999].map(|rank| nearest_rank(sorted, rank));
-        assert_eq!(of(&hundred), [50, 99, 100].map(Some));
-        assert_eq!(of(&thousand), [500, 990, 999].map(Some));
-        assert_eq!((of(&[7]), of(&[])), ([Some(7); 3], [None; 3]));
     }
 }

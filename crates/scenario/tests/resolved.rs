@@ -2,7 +2,11 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_document::testing::edited;
+use handfast_host::app::page::{Http, Page};
+use handfast_host::app::terminal::Terminal;
+use handfast_host::app::video::{Ladder, Video};
 use handfast_host::app::{Notice, Reconnect};
+use handfast_host::dialogue::Kind as Dialogue;
 use handfast_net::cell::{Profile, RequestProfile};
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates, TxRates};
@@ -50,10 +54,13 @@ fn names_come_from_the_file_or_are_made() {
         "phone-server-2",
         "phone-server-3",
         "phone-server-4",
+        "server-phone",
+        "server-phone-2",
+        "server-phone-3",
     ];
-    assert_eq!(flows[..7], made);
+    assert_eq!(flows[..10], made);
     assert_eq!(
-        flows[7..],
+        flows[10..],
         ["d-flow1", "d-flow2", "l-flow1", "l-flow2", "w-flow1", "w-flow2", "w-flow3", "w-flow4"]
     );
 }
@@ -212,6 +219,37 @@ fn flows_of_one_table_start_one_after_the_other() {
         scenario.flows[3..7].iter().map(|flow| (flow.transport, flow.uses_tcp())).collect();
     let (tcp, sctp) = (Protocol::Tcp, Protocol::Sctp);
     assert_eq!(carriers, [(tcp, true), (tcp, true), (tcp, false), (sctp, false)]);
+}
+
+#[test]
+fn what_a_person_does_is_as_the_file_says_or_as_its_sources_do() {
+    let scenario = everything();
+    let terminal = Terminal { interval: Duration::from_millis(200), size: Bytes(48) };
+    let page = Page {
+        http: Http::One,
+        connections: 4,
+        html: Bytes(20_000),
+        objects: 30,
+        weight: Bytes(1_000_000),
+        request: Bytes(400),
+        think: Duration::from_secs(3),
+    };
+    let video = Video {
+        ladder: Ladder::new(&[300_000, 3_000_000].map(BitRate::from_bps)).unwrap(),
+        segment: Duration::from_secs(2),
+        buffer: Duration::from_secs(30),
+        start: Duration::from_secs(4),
+    };
+    let all = [Dialogue::Terminal(terminal), Dialogue::Page(page), Dialogue::Video(video)];
+    for (flow, dialogue) in scenario.flows[7..10].iter().zip(all) {
+        assert_eq!((flow.app, flow.connections), (App::Dialogue(dialogue), dialogue.connections()));
+    }
+    let app = |app: &str| set(&[("flows.0.app", app)]).flows[0].app;
+    assert_eq!(app("{terminal = {}}"), App::Dialogue(Dialogue::Terminal(Terminal::default())));
+    assert_eq!(app("{page = {}}"), App::Dialogue(Dialogue::Page(Page::default())));
+    assert_eq!(app("{video = {}}"), App::Dialogue(Dialogue::Video(Video::default())));
+    let six = Page { http: Http::One, connections: 6, ..Page::default() };
+    assert_eq!(app("{page = {http = \"1.1\"}}"), App::Dialogue(Dialogue::Page(six)));
 }
 
 #[test]

@@ -2,12 +2,16 @@
 //! use TCP is a [`transport::Kind`].
 
 mod bulk;
+mod draw;
 mod paced;
+pub mod page;
 mod reconnecting;
 mod silent;
 mod sink;
 mod source;
+pub mod terminal;
 mod transfer;
+pub mod video;
 
 use std::fmt;
 
@@ -17,6 +21,7 @@ pub use reconnecting::{Notice, Reconnect};
 pub use sink::Sink;
 pub use source::Source;
 
+use crate::dialogue;
 use crate::transport::{self, Transport};
 
 /// What an application does.
@@ -44,6 +49,8 @@ pub enum App {
     },
     /// Sends by another transport than TCP.
     Over(transport::Kind),
+    /// Asks, and is answered.
+    Dialogue(dialogue::Kind),
 }
 
 /// The hash of a scenario is of this text. That of a transport stands alone, as when each was a variant here.
@@ -60,6 +67,7 @@ impl fmt::Debug for App {
                 f.debug_struct("Reconnecting").field("size", size).field("after", how).finish()
             }
             Self::Over(kind) => kind.fmt(f),
+            Self::Dialogue(kind) => kind.fmt(f),
         }
     }
 }
@@ -93,6 +101,9 @@ impl App {
                 let transport::Description { writes, ends, problem } = kind.description();
                 Description { writes, transport: Some(ends), problem, ..Description::default() }
             }
+            Self::Dialogue(kind) => {
+                Description { problem: kind.description().problem, ..Description::default() }
+            }
         }
     }
 
@@ -108,7 +119,7 @@ impl App {
     /// Whether several connections at once can carry its data: it always has data, or sends so many bytes.
     pub fn can_be_shared(self) -> bool {
         let Description { writes, transport, .. } = self.description();
-        writes.is_none() && transport.is_none()
+        writes.is_none() && transport.is_none() && self.dialogue().is_none()
     }
 
     /// What connection number `index` of `connections` at once carries of its data. Of a transfer each carries as many bytes as
@@ -120,7 +131,7 @@ impl App {
         match self {
             Self::Transfer(size) => Self::Transfer(part(size)),
             Self::Reconnecting { size, how } => Self::Reconnecting { size: size.map(part), how },
-            Self::Bulk | Self::Silent | Self::Paced { .. } | Self::Over(_) => self,
+            Self::Bulk | Self::Silent | Self::Paced { .. } | Self::Over(_) | Self::Dialogue(_) => self,
         }
     }
 
@@ -142,6 +153,14 @@ impl App {
     /// The ends of its transport, the sender first; [`None`]: it uses TCP.
     pub fn transport(self, start: Instant, stop: Option<Instant>) -> Option<[Box<dyn Transport>; 2]> {
         self.description().transport.map(|make| make(start, stop))
+    }
+
+    /// How its ends talk, if one asks and the other answers.
+    pub fn dialogue(self) -> Option<dialogue::Kind> {
+        match self {
+            Self::Dialogue(kind) => Some(kind),
+            _ => None,
+        }
     }
 
     /// Whether it uses TCP.

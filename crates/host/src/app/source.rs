@@ -30,6 +30,21 @@ impl Source {
         Self { written: 0, allowed, paced, stop: stop.unwrap_or(Instant::MAX), is_last, reconnects }
     }
 
+    /// One of answers, which has nothing before it is asked.
+    pub fn of_answers() -> Self {
+        Self { written: 0, allowed: 0, paced: None, stop: Instant::MAX, is_last: false, reconnects: false }
+    }
+
+    /// So many bytes more are asked for.
+    pub fn allow(&mut self, bytes: u64) {
+        self.allowed += bytes;
+    }
+
+    /// Nobody waits for more than is written.
+    pub fn finish(&mut self) {
+        (self.allowed, self.is_last) = (self.written, true);
+    }
+
     /// When it next wants more, or wants to stop; [`Instant::MAX`]: never.
     #[inline]
     pub fn deadline(&self) -> Instant {

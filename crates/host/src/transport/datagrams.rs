@@ -8,6 +8,7 @@ use handfast_core::{Bytes as Size, Duration, Instant};
 
 use super::{Description, Figure, Figures, Transport, Way};
 use crate::meter::DeliveryMeter;
+use crate::rank::nearest_rank;
 use crate::session::Ending;
 
 /// Number and time of sending.
@@ -159,8 +160,7 @@ impl Transport for Receiver {
         let mut delays: Vec<Duration> = self.delays.iter().flatten().copied().collect();
         delays.sort_unstable();
         let received = delays.len() as u64;
-        // The nearest rank.
-        let at = |percent: usize| delays.get((delays.len() * percent).div_ceil(100).max(1) - 1).copied();
+        let at = |percent: usize| nearest_rank(&delays, 10 * percent);
         let seconds = |delay: Option<Duration>| Figure::Value(delay.map(Duration::as_secs_f64));
         Figures::from([
             ("received_datagrams", Figure::Count(received)),

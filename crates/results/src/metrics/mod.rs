@@ -210,6 +210,30 @@ metrics! {
         "Datagrams that arrived after one with a higher number (RFC 4737 §3.3).";
     optional count sent_datagrams SENT_DATAGRAMS, "", Nothing, None,
         "Datagrams that were sent.";
+    optional count keystrokes KEYSTROKES, "", Sum, None, "Of a terminal: keystrokes that were typed.";
+    optional count unechoed_keystrokes UNECHOED_KEYSTROKES, "", Sum, None,
+        "Those of `keystrokes` that had not come back at the end.";
+    optional real echo_p50_s ECHO_P50, "s", Mean, None,
+        "Of a terminal: from a keystroke to its echo, half of them at most, by nearest rank. A keystroke without an echo counts with \
+         the time up to the end where that is longer than every echo took.";
+    optional real echo_p95_s ECHO_P95, "s", Mean, None, "The same, 95 % of them at most.";
+    optional real echo_p99_s ECHO_P99, "s", Mean, None, "The same, 99 % of them at most.";
+    optional real echo_max_s ECHO_MAX, "s", Max, None, "The same, the longest.";
+    optional count pages_loaded PAGES_LOADED, "", Sum, None, "Of a person who reads web pages: pages that were there whole.";
+    optional real page_load_p50_s PAGE_LOAD_P50, "s", Mean, None,
+        "From the question for a page to the last byte of its last object, half of the pages at most, by nearest rank; the first page \
+         with its handshake. A page that was on its way at the end counts with its time so far where that is longer than all others \
+         took.";
+    optional real page_load_p95_s PAGE_LOAD_P95, "s", Mean, None, "The same, 95 % of them at most.";
+    optional real video_start_s VIDEO_START, "s", Mean, None,
+        "Of a person who watches a video: from the flow's start to the first picture; null where none came.";
+    optional count video_stalls VIDEO_STALLS, "", Sum, None, "How often the video stood still after it had begun.";
+    optional real video_stalled_s VIDEO_STALLED, "s", Sum, None, "How long it stood still, all stalls together, one at the end too.";
+    optional real video_played_s VIDEO_PLAYED, "s", Sum, None, "How much of the video was played.";
+    optional real video_mean_bps VIDEO_MEAN, "bit/s", Mean, None,
+        "The mean bitrate of the segments that came; null where none did.";
+    optional count video_switches VIDEO_SWITCHES, "", Sum, None,
+        "How often a segment had another bitrate than the one before.";
     optional real connect_s CONNECT, "s", Mean, None,
         "With `measure = [\"connect\"]`: from the first SYN until both ends hold their packet, the client the SYN-ACK and the server \
          an ACK of its SYN. Null where one never did; of several connections at once the mean of those that did.";

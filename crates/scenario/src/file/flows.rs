@@ -5,6 +5,7 @@ use std::fmt;
 
 use handfast_host::App;
 use handfast_host::app::{Notice, Reconnect};
+use handfast_host::dialogue::Kind as Dialogue;
 use handfast_host::probe::Measures;
 use handfast_host::transport::Kind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use super::dialogues::{PageTable, TerminalTable, VideoTable};
 use super::quantity::{NoticeTime, Quantity, Rate, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::{Vocabulary, Word};
@@ -76,6 +78,12 @@ pub(crate) enum AppKind {
     Paced(Regular),
     /// Sends a UDP datagram with `size` bytes every `interval`.
     Datagrams(Regular),
+    /// A person at the receiving end types, and sees each keystroke when it has come back.
+    Terminal(TerminalTable),
+    /// A person at the receiving end reads web pages.
+    Page(PageTable),
+    /// A person at the receiving end watches a video in segments.
+    Video(VideoTable),
 }
 
 impl AppKind {
@@ -89,6 +97,9 @@ impl AppKind {
             Self::Datagrams(Regular { size, interval }) => {
                 App::Over(Kind::Datagrams { size: size.0, interval: interval.0 })
             }
+            Self::Terminal(table) => App::Dialogue(Dialogue::Terminal(table.terminal())),
+            Self::Page(table) => App::Dialogue(Dialogue::Page(table.page())),
+            Self::Video(table) => App::Dialogue(Dialogue::Video(table.video())),
         }
     }
 }

@@ -5,6 +5,7 @@
 mod access;
 mod agents;
 mod airtime;
+mod dialogues;
 mod events;
 mod flows;
 mod generate;

@@ -124,6 +124,9 @@ impl Flows {
             Some(start) => moment(start, self.duration, "the flow starts")?.since(Instant::ZERO),
             None => Duration::ZERO,
         };
+        if let Some(kind) = of_shape(shape).dialogue() {
+            one_way_only(shape, kind.name())?;
+        }
         Ok(Pattern {
             app: app(shape, span)?,
             transport: transport(shape)?,
@@ -189,8 +192,32 @@ impl Flows {
     }
 }
 
+/// What the flows of a table do.
+pub(super) fn of_shape(shape: &FlowShape) -> App {
+    shape.app.map_or(App::Bulk, AppKind::app)
+}
+
+/// Refuses keys that only applications understand of which one end sends.
+fn one_way_only(shape: &FlowShape, name: &str) -> Checked<()> {
+    let keys = [
+        ("reconnect", shape.reconnect.as_ref().map(|value| &value.span)),
+        ("connections", shape.connections.as_ref().map(|value| &value.span)),
+        ("read_rate", shape.read_rate.as_ref().map(|value| &value.span)),
+        ("measure", shape.measure.as_ref().map(|value| &value.span)),
+    ];
+    match keys.into_iter().find_map(|(key, span)| Some((key, span?.clone()))) {
+        None => Ok(()),
+        Some((key, span)) => {
+            let title = format!(
+                "`{key}` is of applications of which one end sends, and `{name}` asks and is answered"
+            );
+            Err(Problem::at(span, title).help(format!("leave out `{key}`")))
+        }
+    }
+}
+
 fn app(shape: &FlowShape, span: &Span) -> Checked<App> {
-    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    let app = of_shape(shape);
     let app = match &shape.reconnect {
         None => app,
         Some(after) => app.reconnecting(after.value.0).ok_or_else(|| {
@@ -204,18 +231,21 @@ fn app(shape: &FlowShape, span: &Span) -> Checked<App> {
 /// How many connections a flow has at once.
 fn connections(shape: &FlowShape) -> Checked<u32> {
     let given = shape.connections.as_ref();
-    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    let app = of_shape(shape);
     if let Some(given) = given.filter(|_| !app.can_be_shared()) {
         let title = "only `app = \"bulk\"`, `\"silent\"` and transfers have `connections`";
         return Err(Problem::at(given.span.clone(), title));
     }
-    count(given, Flows::MOST_CONNECTIONS)
+    match app.dialogue() {
+        Some(kind) => Ok(kind.connections()),
+        None => count(given, Flows::MOST_CONNECTIONS),
+    }
 }
 
 /// What is measured of a flow where it asks for it.
 fn measures(shape: &FlowShape) -> Checked<Measures> {
     let Some(given) = &shape.measure else { return Ok(Measures::default()) };
-    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    let app = of_shape(shape);
     if app.uses_tcp() {
         return Ok(MeasureKind::measures(&given.value));
     }

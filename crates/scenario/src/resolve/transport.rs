@@ -2,20 +2,25 @@
 
 use handfast_document::{Checked, Problem, Span};
 
-use crate::file::{AppKind, FlowShape, Word};
-use crate::model::{App, Protocol};
+use super::flows::of_shape;
+use crate::file::{FlowShape, Word};
+use crate::model::Protocol;
 
 /// What carries the flows of a table, if the table says nothing that this cannot do.
 pub(super) fn transport(shape: &FlowShape) -> Checked<Protocol> {
     let Some(given) = &shape.transport else { return Ok(Protocol::Tcp) };
     let Word(protocol) = given.value;
-    let app = shape.app.map_or(App::Bulk, AppKind::app);
+    let app = of_shape(shape);
     if !app.uses_tcp() {
         let title = "`app` has a transport of its own";
         return Err(Problem::at(given.span.clone(), title).help("leave out `transport`"));
     }
     if protocol == Protocol::Tcp {
         return Ok(protocol);
+    }
+    if let Some(kind) = app.dialogue() {
+        let title = format!("`{}` runs over TCP, and `transport` says otherwise", kind.name());
+        return Err(Problem::at(given.span.clone(), title).help("leave out `transport`"));
     }
     match tcp_only(shape) {
         None => Ok(protocol),

@@ -7,11 +7,12 @@ use handfast_assist::iosl::network::Notice;
 use handfast_core::prefetch::{CACHE_LINE, prefetch};
 use handfast_core::{Bytes, Instant, SeqNum, Stream};
 use handfast_host::app::Sink;
+use handfast_host::dialogue::{Asking, Serving};
 use handfast_host::meter::FlowSample;
 use handfast_host::session::{Ending, Next, Sending, close_after_peer};
 use handfast_plan::address::{AddressId, Addresses};
 use handfast_plan::topology::Goal;
-use handfast_tcp::{Config, Endpoint, IoslRules, Received, Touch, Transmit};
+use handfast_tcp::{Config, Endpoint, IoslRules, Nagle, Received, State, Touch, Transmit};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{IpFacts, Notification, Packet};
 
@@ -27,6 +28,10 @@ const NO_LIMIT: Bytes = Bytes(u64::MAX);
 pub(crate) enum Role {
     Sender(Sending),
     Receiver(Sink),
+    /// It asks, and has opened the connection.
+    Client(Box<Asking>),
+    /// It answers.
+    Server(Box<Serving>),
     /// It is a path of a session, whose end at this host does what the application does.
     Path(Box<Carried>),
     /// The application has gone on by another connection.
@@ -121,6 +126,36 @@ impl Connection {
         Self { key, local, remote, role: Role::Receiver(sink), opens: Instant::MAX, endpoint }
     }
 
+    /// The one that asks, and opens: the first of its client at `start`, the others when they are wanted.
+    pub(crate) fn client(
+        key: Key,
+        (local, remote): (Local, Remote),
+        asking: Asking,
+        start: Option<Instant>,
+        tcp: Arc<Config>,
+        iss: SeqNum,
+    ) -> Self {
+        let opens = start.unwrap_or(NEVER);
+        let mut endpoint = Endpoint::connect(tcp, local.socket.port, remote.socket.port, iss, opens);
+        endpoint.set_nagle(Nagle::Off);
+        let role = Role::Client(Box::new(asking));
+        Self { key, local, remote, role, opens, endpoint }
+    }
+
+    /// The one that waits for it, and answers.
+    pub(crate) fn server(
+        key: Key,
+        (local, remote): (Local, Remote),
+        serving: Serving,
+        tcp: Arc<Config>,
+        iss: SeqNum,
+    ) -> Self {
+        let mut endpoint = Endpoint::listen(tcp, local.socket.port, iss);
+        endpoint.set_nagle(Nagle::Off);
+        let role = Role::Server(Box::new(serving));
+        Self { key, local, remote, role, opens: Instant::MAX, endpoint }
+    }
+
     /// One that is there at once, or opened now.
     pub(crate) fn new(key: Key, (local, remote): (Local, Remote), role: Role, endpoint: Endpoint) -> Self {
         Self { key, local, remote, role, opens: Instant::MAX, endpoint }
@@ -171,7 +206,7 @@ impl Connection {
             role => match std::mem::replace(role, Role::Left) {
                 Role::Sender(sending) => Carried::Sender(sending, 0),
                 Role::Receiver(sink) => Carried::Receiver(sink),
-                Role::Path(_) | Role::Left => Carried::Nothing,
+                Role::Client(_) | Role::Server(_) | Role::Path(_) | Role::Left => Carried::Nothing,
             },
         }
     }
@@ -193,11 +228,12 @@ impl Connection {
     pub(crate) fn sending(&self) -> Option<&Sending> {
         match &self.role {
             Role::Sender(sending) => Some(sending),
+            Role::Server(serving) => Some(serving.sending()),
             Role::Path(carried) => match &**carried {
                 Carried::Sender(sending, _) => Some(sending),
                 Carried::Receiver(_) | Carried::Nothing => None,
             },
-            Role::Receiver(_) | Role::Left => None,
+            Role::Receiver(_) | Role::Client(_) | Role::Left => None,
         }
     }
 
@@ -205,11 +241,12 @@ impl Connection {
     pub(crate) fn sink(&self) -> Option<&Sink> {
         match &self.role {
             Role::Receiver(sink) => Some(sink),
+            Role::Client(asking) => Some(asking.sink()),
             Role::Path(carried) => match &**carried {
                 Carried::Receiver(sink) => Some(sink),
                 Carried::Sender(..) | Carried::Nothing => None,
             },
-            Role::Sender(_) | Role::Left => None,
+            Role::Sender(_) | Role::Server(_) | Role::Left => None,
         }
     }
 
@@ -217,11 +254,12 @@ impl Connection {
     pub(crate) fn sink_mut(&mut self) -> Option<&mut Sink> {
         match &mut self.role {
             Role::Receiver(sink) => Some(sink),
+            Role::Client(asking) => Some(asking.sink_mut()),
             Role::Path(carried) => match &mut **carried {
                 Carried::Receiver(sink) => Some(sink),
                 Carried::Sender(..) | Carried::Nothing => None,
             },
-            Role::Sender(_) | Role::Left => None,
+            Role::Sender(_) | Role::Server(_) | Role::Left => None,
         }
     }
 
@@ -256,6 +294,28 @@ impl Connection {
             (seen.sent, seen.acknowledged) = (flight.map(|flight| acked + flight), Some(acked));
         }
         Some((seen, self.is_open() && sending.ending().is_none()))
+    }
+
+    /// Opens it, if its client wants it now and has not before; whether it has.
+    pub(crate) fn open_if_wanted(&mut self, now: Instant) -> bool {
+        let wanted = self.opens == NEVER && matches!(&self.role, Role::Client(asking) if asking.is_wanted());
+        if wanted {
+            self.opens = now;
+        }
+        wanted
+    }
+
+    /// Whether it is a server's, and no client has come.
+    pub(crate) fn is_unheard(&self) -> bool {
+        matches!(self.role, Role::Server(_)) && self.endpoint.state() == State::Listen
+    }
+
+    /// What the first byte was that it should not have got, by its position; [`None`]: there was none.
+    pub(crate) fn wrong_at(&self) -> Option<u64> {
+        match &self.role {
+            Role::Server(serving) => serving.wrong_at(),
+            _ => self.sink()?.wrong_at,
+        }
     }
 
     /// Whether its application has opened it.
@@ -293,8 +353,11 @@ impl Connection {
             return;
         }
         self.endpoint.on_segment(now, received);
-        if let Role::Receiver(sink) = &mut self.role {
-            sink.read(now, &mut self.endpoint);
+        match &mut self.role {
+            Role::Receiver(sink) => sink.read(now, &mut self.endpoint),
+            Role::Client(asking) => asking.read(now, &mut self.endpoint),
+            Role::Server(serving) => serving.read(&mut self.endpoint),
+            Role::Sender(_) | Role::Path(_) | Role::Left => {}
         }
     }
 
@@ -344,11 +407,12 @@ impl Connection {
         let app = match &self.role {
             Role::Sender(sending) => sending.deadline(),
             Role::Receiver(sink) => sink.deadline(endpoint),
+            Role::Client(asking) => asking.deadline(),
             Role::Path(carried) => match &**carried {
                 Carried::Sender(sending, _) => sending.deadline(),
                 Carried::Receiver(_) | Carried::Nothing => None,
             },
-            Role::Left => None,
+            Role::Server(_) | Role::Left => None,
         };
         let next = endpoint.deadline().unwrap_or(Instant::MAX).min(app.unwrap_or(Instant::MAX));
         (next < Instant::MAX).then_some(next)
@@ -368,20 +432,24 @@ impl Connection {
         match &mut self.role {
             Role::Sender(sending) => sending.on_timer(now),
             Role::Receiver(sink) => sink.read(now, endpoint),
+            Role::Client(asking) => asking.on_timer(now),
             Role::Path(carried) => {
                 if let Carried::Sender(sending, _) = &mut **carried {
                     sending.on_timer(now);
                 }
             }
-            Role::Left => {}
+            Role::Server(_) | Role::Left => {}
         }
     }
 
     /// The next segment that it sends now; only once it is open.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Role::Sender(sending) = &mut self.role {
-            sending.fill(now, &mut self.endpoint);
+        match &mut self.role {
+            Role::Sender(sending) => sending.fill(now, &mut self.endpoint),
+            Role::Client(asking) => asking.fill(now, &mut self.endpoint),
+            Role::Server(serving) => serving.fill(now, &mut self.endpoint),
+            Role::Receiver(_) | Role::Path(_) | Role::Left => {}
         }
         self.endpoint.poll_transmit(now, NO_LIMIT)
     }
@@ -391,6 +459,8 @@ impl Connection {
     pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
         match &mut self.role {
             Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
+            Role::Client(asking) => asking.take_stock(now, &mut self.endpoint),
+            Role::Server(serving) => serving.take_stock(now, &mut self.endpoint),
             // The session's end looks after its paths.
             Role::Path(_) => Next::Wait,
             Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),

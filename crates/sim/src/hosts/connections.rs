@@ -104,7 +104,8 @@ impl Connections {
 
     /// Whether there is something of a stream to get across, also between two connections.
     pub(crate) fn is_active(&self, stream: StreamId) -> bool {
-        let sender = self.ends(stream).and_then(|(sender, _)| sender.endpoint());
+        let sender = self.ends(stream).filter(|(sender, _)| !sender.is_unheard());
+        let sender = sender.and_then(|(sender, _)| sender.endpoint());
         self.is_between(stream) || sender.is_some_and(|endpoint| !is_fin_acknowledged(endpoint.state()))
     }
 

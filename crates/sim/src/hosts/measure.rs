@@ -40,8 +40,8 @@ impl Hosts {
         let (end, stream) = match &self.connections.get(id)?.role {
             Role::Sender(sending) => (End::Client, sending.stream()),
             Role::Receiver(sink) => (End::Server, sink.stream()),
-            // Records are no writes of the application.
-            Role::Path(_) | Role::Left => return None,
+            // Records are no writes of the application, and those of a dialogue go both ways.
+            Role::Client(_) | Role::Server(_) | Role::Path(_) | Role::Left => return None,
         };
         Some((end, self.probes.get(&stream)?))
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use handfast_host::app::Sink;
+use handfast_host::dialogue::SharedAsker;
 use handfast_host::meter::{DeliveryMeter, SharedMeter};
 use handfast_host::ports::Ports;
 use handfast_host::probe::Probe;
@@ -41,6 +42,8 @@ pub(crate) struct Hosts {
     pub(crate) shared: BTreeMap<FlowId, SharedMeter>,
     /// What measures the streams of flows that ask for it.
     pub(crate) probes: BTreeMap<StreamId, Probe>,
+    /// The clients of flows of which one end asks and the other answers.
+    pub(crate) askers: BTreeMap<FlowId, SharedAsker>,
     /// The ends of flows that do not use TCP.
     pub(crate) transports: Transports,
     /// The ends of sessions; away while one of them is at work.
@@ -59,6 +62,7 @@ impl Hosts {
             again: BTreeMap::new(),
             shared: BTreeMap::new(),
             probes: BTreeMap::new(),
+            askers: BTreeMap::new(),
             transports: Transports::default(),
             sessions: None,
             heard: Heard::default(),

@@ -2,6 +2,7 @@
 
 mod attach;
 mod build;
+mod dialogues;
 mod layout;
 mod network;
 mod open;

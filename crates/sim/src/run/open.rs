@@ -18,7 +18,7 @@ use crate::hosts::reconnect::Again;
 use crate::hosts::sessions::Between;
 use crate::run::layout::{Ends, Layout, Ranks};
 use crate::run::network::{MOVING, Network};
-use crate::run::transports;
+use crate::run::{dialogues, transports};
 
 /// Opens the ends of all flows at their start.
 pub(crate) fn open(
@@ -40,6 +40,10 @@ pub(crate) fn open(
         let own = flow.tcp.as_ref().and_then(|name| scenario.scheme(name).ok());
         let scheme = own.unwrap_or(scheme);
         let between = layered.between(scenario, id)?;
+        if let Some(kind) = flow.app.dialogue() {
+            dialogues::open(network, scenario, scheme, layout, ends, ranks, (id, kind, seed));
+            continue;
+        }
         let how = flow.app.reconnects().or_else(|| between.map(|_| Reconnect::after(Duration::ZERO)));
         let again = how.map(|how| {
             let again = Again::new(flow, how, [&scheme.sender, &scheme.receiver], seed);
@@ -124,6 +128,14 @@ impl<'a> Layered<'a> {
             let Iosl { rules, restore: restores, fast_open, .. } = **spec;
             Some(Between { station, peer, rules, restores, fast_open })
         });
+        if let Some(kind) = of.app.dialogue().filter(|_| found.is_some()) {
+            let why = format!(
+                "flow `{}`: sessions carry what goes one way, and `{}` asks and is answered",
+                of.name,
+                kind.name()
+            );
+            return Err(RunError::Scenario(why));
+        }
         if found.is_some() && (of.read_rate.is_some() || of.measure.any()) {
             let why = format!("flow `{}`: sessions have neither `read_rate` nor `measure`", of.name);
             return Err(RunError::Scenario(why));
@@ -133,7 +145,7 @@ impl<'a> Layered<'a> {
 }
 
 /// Where the sender of a stream of a flow is and where its peer, and the same of its receiver.
-fn places_of(
+pub(crate) fn places_of(
     network: &Network,
     scenario: &Scenario,
     layout: &Layout<'_>,

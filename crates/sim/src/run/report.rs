@@ -124,7 +124,10 @@ impl Known<'_> {
         let metrics = Values::of_connections(streams.into_iter().map(|stream| stream.metrics).collect());
         let facts = FlowFacts::of_tcp(&inputs.scenario.flows[id], ending, opened, meter, metrics);
         let probes = connections.streams(id).filter_map(|stream| network.hosts.probes.get(&stream).cloned());
-        FlowFacts { probes: probes.collect(), ..facts }
+        let end = Instant::ZERO + inputs.scenario.duration;
+        let asker = network.hosts.askers.get(&id);
+        let figures = asker.map(|asker| asker.lock().figures(end)).unwrap_or_default();
+        FlowFacts { probes: probes.collect(), figures, ..facts }
     }
 
     /// Adds what is known of the window of a transport that has one.
@@ -197,5 +200,6 @@ fn has_disciplines(scenario: &Scenario) -> bool {
 /// What the senders of the connections that carried a stream have counted.
 fn counters(connections: &Connections, stream: StreamId) -> impl Iterator<Item = Counters> + '_ {
     let senders = connections.of_stream(stream).iter().map(|pair| &connections[pair.sender]);
-    senders.filter_map(|sender| sender.endpoint().map(Endpoint::counters).copied())
+    let opened = senders.filter(|sender| !sender.is_unheard());
+    opened.filter_map(|sender| sender.endpoint().map(Endpoint::counters).copied())
 }

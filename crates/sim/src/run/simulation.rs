@@ -249,11 +249,11 @@ impl<'a> Simulation<'a> {
         self.network.inspection.finish()?;
         control.report(self.duration, self.duration);
         for (id, flow) in self.scenario.flows.iter().enumerate() {
-            let mut sinks =
-                self.network.hosts.connections.of_flow(id).filter_map(|(_, receiver)| receiver.sink());
+            let ends = self.network.hosts.connections.of_flow(id);
+            let mut wrongs = ends.filter_map(|(sender, receiver)| receiver.wrong_at().or(sender.wrong_at()));
             let transport = self.network.hosts.transports.of_flow(id);
             let wrong = transport.and_then(|[_, receiver]| receiver.wrong_at());
-            if let Some(position) = sinks.find_map(|sink| sink.wrong_at).or(wrong) {
+            if let Some(position) = wrongs.next().or(wrong) {
                 return Err(RunError::WrongByte { flow: flow.name.clone(), position });
             }
         }

@@ -10,6 +10,7 @@ mod cellular;
 mod chains;
 mod datagrams;
 mod determinism;
+mod dialogues;
 mod eln;
 mod end_notice;
 mod impairments;

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use handfast_core::Instant;
+use handfast_host::app::Sink;
 use handfast_host::session::Next;
 use handfast_net::Port;
 use handfast_scenario::NodeId;
@@ -14,6 +15,7 @@ use crate::agents::chain::{Course, Leave};
 use crate::engine::ids::ConnectionId;
 use crate::engine::ids::Handle;
 use crate::hosts::connection::{Local, SocketAddress};
+use crate::hosts::connections::Pair;
 use crate::net::packets::Passing;
 use crate::run::network::{Network, assert_later};
 
@@ -138,6 +140,29 @@ impl Network {
                 Next::Wait => return,
                 Next::Send => {}
                 Next::Reconnect => self.reconnect(now, id),
+                Next::Siblings => self.wake_siblings(now, id),
+            }
+        }
+    }
+
+    /// A client has something to do at other connections than this one.
+    #[cold]
+    fn wake_siblings(&mut self, now: Instant, id: ConnectionId) {
+        let connections = &self.hosts.connections;
+        let Some(stream) = connections[id].sink().map(Sink::stream) else { return };
+        let streams = connections.streams(connections.flow(stream));
+        for stream in streams {
+            let Some(&Pair { receiver, .. }) = self.hosts.connections.of_stream(stream).last() else {
+                continue;
+            };
+            if receiver == id {
+                continue;
+            }
+            let connection = &mut self.hosts.connections[receiver];
+            if connection.is_open() {
+                self.answer(now, receiver);
+            } else if connection.open_if_wanted(now) {
+                self.queue.arm_connection(receiver, connection.key, connection.deadline());
             }
         }
     }
