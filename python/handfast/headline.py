@@ -8,16 +8,20 @@ from statistics import median
 from handfast import stats
 from handfast.results import Result, by_row
 from handfast.stats import Summary
-from handfast.tables import GOODPUT, STALL
+from handfast.tables import GOODPUT, STALL, Column, felt_by_all
 
 MAX_NAMED = 3
 """More schemes are counted, not named."""
 MANY_TIMES = 10
+DECIDES = ("echo_p95_s", "page_load_p50_s", "video_stalled_s", "delay_p95_s")
+"""Of what persons feel the figure that says who won: less is better."""
 
 
 def sentences(runs: Sequence[Result]) -> str:
     """The headline; empty where no run that counts delivered anything."""
     valid = {row: [run for run in group if run.valid] for row, group in by_row(runs).items()}
+    if own := felt_by_all(runs):
+        return _felt(valid, next((column for column in own if column.measure in DECIDES), own[0]))
     rates = {row: one for row, group in valid.items() if (one := _summary(group, "goodput_bps")) is not None}
     if not rates:
         return ""
@@ -29,6 +33,25 @@ def sentences(runs: Sequence[Result]) -> str:
     if len(rates) > 1 and len({run.seed for run in runs}) == 1:
         said.append("This is one run of each; several seeds (--seeds 1..10) tell a difference from chance.")
     return " ".join(filter(None, said))
+
+
+def _felt(valid: Mapping[str, Sequence[Result]], column: Column) -> str:
+    """Which scheme a person felt least of, by the figure that decides."""
+    known = {row: one for row, group in valid.items() if (one := _summary(group, column.measure)) is not None}
+    if len(known) < 2:
+        return "".join(f"{column.header} with {row}: {_shown(column, one.median)}." for row, one in known.items())
+    least, most = (choose(known, key=lambda row: known[row].median) for choose in (min, max))
+    low, high = known[least], known[most]
+    if low.high >= high.low:
+        return f"No difference in what a person felt ({column.header}): {_shown(column, low.median)} with {least}."
+    return (
+        f"A person felt least of it with {least} ({column.header}: {_shown(column, low.median)}), "
+        f"and most with {most} ({_shown(column, high.median)})."
+    )
+
+
+def _shown(column: Column, value: float) -> str:
+    return f"{column.show(value)} {column.unit}".rstrip()
 
 
 def _summary(runs: Sequence[Result], measure: str) -> Summary | None:

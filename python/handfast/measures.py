@@ -62,6 +62,10 @@ class Measures:
     Unit: pkt. Of all flows: mean."""
     cwnd_min_pkt: float | None = None
     """The smallest congestion window in full segments. Unit: pkt. Of all flows: the smallest."""
+    delay_p95_s: float | None = None
+    """Of a call: the same, 95 % of them at most. Unit: s. Of all flows: mean."""
+    late_datagrams: int | None = None
+    """Of a call: datagrams that arrived, but later than its `late` after they were sent. Of all flows: sum."""
     keystrokes: int | None = None
     """Of a terminal: keystrokes that were typed. Of all flows: sum."""
     unechoed_keystrokes: int | None = None

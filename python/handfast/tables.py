@@ -29,6 +29,8 @@ class Column:
     digits: int
     scale: float = 1.0
     """Factor from the measure's unit to the shown one."""
+    felt: bool = False
+    """Whether only flows of a person have it."""
 
     @property
     def narrow(self) -> tuple[str, int]:
@@ -47,21 +49,64 @@ class Column:
 
 def _columns() -> tuple[Column, ...]:
     """Those of the table of metrics, from left to right."""
-    shown = [(one["name"], one["column"]) for one in json.loads(_handfast.metrics())["metrics"] if one["column"]]
+    shown = [one for one in json.loads(_handfast.metrics())["metrics"] if one["column"]]
     return tuple(
-        Column(name, column["header"], column["short"], column["unit"], column["digits"], column["scale"])
-        for name, column in sorted(shown, key=lambda one: one[1]["order"])
+        Column(
+            one["name"],
+            one["column"]["header"],
+            one["column"]["short"],
+            one["column"]["unit"],
+            one["column"]["digits"],
+            one["column"]["scale"],
+            felt=one["optional"],
+        )
+        for one in sorted(shown, key=lambda one: one["column"]["order"])
     )
 
 
-COLUMNS = _columns()
-_BY_MEASURE = {column.measure: column for column in COLUMNS}
+_ALL = _columns()
+_BY_MEASURE = {column.measure: column for column in _ALL}
+COLUMNS = tuple(column for column in _ALL if not column.felt)
+FELT = tuple(column for column in _ALL if column.felt)
+"""What persons feel: the time to an echo, a page's load, a video's stalls."""
 STALL, GOODPUT = _BY_MEASURE["stall_s"], _BY_MEASURE["goodput_bps"]
 FULL_RATE, LEAST_WINDOW = _BY_MEASURE["time_to_full_rate_s"], _BY_MEASURE["cwnd_min_pkt"]
 
 
+def felt(results: Sequence[Result], flow: str) -> list[Column]:
+    """The columns of what a person feels of a flow; empty where nobody does."""
+    measured = [one.measures for run in results for one in run.flows if one.flow == flow]
+    return [column for column in FELT if any(getattr(one, column.measure) is not None for one in measured)]
+
+
+def felt_by_all(results: Sequence[Result]) -> list[Column]:
+    """The same where all flows are of persons who do the same."""
+    each = [felt(results, name) for name in _names(results)]
+    return each[0] if each and all(one == each[0] for one in each) else []
+
+
+def groups(results: Sequence[Result]) -> list[tuple[list[str], list[Column]]]:
+    """Flows of persons who do the same, with what they feel; none where the comparison itself shows it."""
+    if felt_by_all(results):
+        return []
+    found: list[tuple[list[str], list[Column]]] = []
+    for name in _names(results):
+        shown = felt(results, name)
+        alike = next((names for names, one in found if one == shown), None)
+        if alike is not None:
+            alike.append(name)
+        elif shown:
+            found.append(([name], shown))
+    return found
+
+
 def columns(results: Sequence[Result]) -> list[Column]:
-    """The columns that say something: no stall without an outage, no smallest window where it is 1 everywhere."""
+    """The columns that say something: what persons feel where all flows are theirs, or else what moves data.
+
+    No stall without an outage, no smallest window where it is 1 everywhere.
+    """
+    if own := felt_by_all(results):
+        return [*([STALL] if readings.had_outage(results) else []), *own]
     shown = list(COLUMNS)
     if not readings.had_outage(results):
         shown.remove(STALL)
@@ -71,9 +116,13 @@ def columns(results: Sequence[Result]) -> list[Column]:
     return shown
 
 
+def _names(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(flow.flow for run in results for flow in run.flows))
+
+
 def flows(results: Sequence[Result]) -> list[str]:
     """The names of the flows; empty where there is one, which the comparison itself shows."""
-    names = list(dict.fromkeys(flow.flow for run in results for flow in run.flows))
+    names = _names(results)
     return names if len(names) > 1 else []
 
 
@@ -100,7 +149,9 @@ def footnote(results: Sequence[Result]) -> str:
     notes = [f"{why}: {readings.MEANINGS[why]}." for why in readings.MEANINGS if why in _why(results)]
     if not readings.had_outage(results):
         notes.append("No link was gone while a flow was open, so there is no stall.")
-    if flows(results):
+    if flows(results) and felt_by_all(results):
+        notes.append("All flows together: counts add up; times are means, and so are bitrates.")
+    elif flows(results):
         notes.append("All flows together: goodput, retransmissions and timeouts add up; stalls and windows are means.")
     if count > 1:
         rank = stats.interval_rank(count)
@@ -135,9 +186,18 @@ def flow_rows(results: Sequence[Result], flow: str) -> list[list[str]]:
     return table + _limit(limits, shown)
 
 
+def group_rows(results: Sequence[Result], names: Sequence[str], shown: Sequence[Column]) -> list[list[str]]:
+    """What persons feel: the row's name and the flow's, then a cell for each of `shown`."""
+    return [
+        [_name(row, runs), name, *flow_cells(runs, name, shown)]
+        for name in names
+        for row, runs in by_row(results).items()
+    ]
+
+
 def _limit(limits: Sequence[float | None], shown: Sequence[Column]) -> list[list[str]]:
     limit = stats.summarise(limits)
-    if limit is None:
+    if limit is None or GOODPUT not in shown:
         return []
     return [[LIMIT, *(GOODPUT.show(limit.median) if column is GOODPUT else "" for column in shown)]]
 

@@ -11,7 +11,7 @@
 //! - [`mptcp`]: the same over Multipath TCP;
 //! - [`meter`]: what is measured of a flow;
 //! - [`probe`]: what is measured of its packets, where it asks for that;
-//! - [`rank`]: percentiles.
+//! - [`rank`]: percentiles by nearest rank.
 #![forbid(unsafe_code)]
 
 pub mod app;

@@ -7,6 +7,7 @@ use handfast_core::Duration;
 use handfast_host::meter::FlowSample;
 use handfast_host::probe::Probe;
 use handfast_host::session::Ending;
+use handfast_host::transport::Figures;
 use handfast_plan::address::Addresses;
 use handfast_plan::{StreamId, Streams};
 use handfast_results::metrics::{self, Scope, Values};
@@ -120,7 +121,11 @@ fn flow(inputs: &Inputs<'_>, outcome: &Outcome, streams: &Streams, id: FlowId) -
     let ending = Ending::of_all(&sent.iter().map(|sent| sent.ending).collect::<Vec<_>>());
     let opened = sent.iter().map(|sent| sent.opened).sum();
     let probes = streams.of_flow(id).filter_map(|stream| outcome.probes.get(&stream).cloned()).collect();
-    FlowFacts { probes, ..FlowFacts::of_tcp(flow, ending, opened, meter, metrics) }
+    let figures = match flow.app.dialogue() {
+        Some(_) => outcome.moved.received.figures.get(&id).cloned().unwrap_or_default(),
+        None => Figures::new(),
+    };
+    FlowFacts { probes, figures, ..FlowFacts::of_tcp(flow, ending, opened, meter, metrics) }
 }
 
 /// What the sender of a stream has counted; 0 of one that was never opened. `delivered`: what the flow's receiver has got.

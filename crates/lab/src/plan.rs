@@ -95,6 +95,8 @@ pub(crate) struct Layout {
     pub(crate) paths: Paths,
     pub(crate) starts: Vec<Instant>,
     pub(crate) streams: Streams,
+    /// The seed of all that is drawn.
+    pub(crate) seed: u64,
 }
 
 impl Layout {
@@ -153,7 +155,7 @@ impl Layout {
         }
         let paths = handfast_plan::paths(scenario, &topology, &timeline)?;
         let (starts, streams) = (handfast_plan::starts(scenario, seed), Streams::of(scenario));
-        Ok(Self { topology, timeline, paths, starts, streams })
+        Ok(Self { topology, timeline, paths, starts, streams, seed })
     }
 }
 
@@ -245,6 +247,14 @@ fn settings_of(
         all[flow.from].clone_from(&sender);
         let outs: BTreeSet<_> =
             peers(scenario, topology, flow.from).into_iter().map(|p| p.interface).collect();
+        if let Some(kind) = flow.app.dialogue().filter(|_| sender.is_none()) {
+            let why = format!(
+                "answers in flow `{}` (`{}`), and our endpoint only sends in the lab",
+                flow.name,
+                kind.name()
+            );
+            return refuse(flow.from, &why);
+        }
         if sender.is_none() && outs.len() > 1 {
             return refuse(flow.from, "sends over several links, and our endpoint has one in the lab");
         }

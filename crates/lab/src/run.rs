@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 use handfast_core::{Duration, Instant};
+use handfast_host::dialogue::Asker;
 use handfast_host::meter::FlowSample;
 use handfast_host::probe::Probe;
 use handfast_plan::address::Addresses;
@@ -34,6 +35,8 @@ use crate::plan::Layout;
 use crate::roaming::{self, Roaming};
 use crate::traffic::counters::{self, Counters};
 use crate::traffic::datagrams::{DatagramReceiver, DatagramSender};
+use crate::traffic::dialogue_client::DialogueClient;
+use crate::traffic::dialogue_server::DialogueServer;
 use crate::traffic::receiver::{self, Receiver};
 use crate::traffic::sender::{self, Sender};
 use crate::traffic::tcp_receiver::TcpReceiver;
@@ -87,7 +90,8 @@ pub fn run(
     let before = lab.counters()?;
     let moved = lab.go(&layout, options, control)?;
     let outcome = Outcome { counters: lab.counters_since(&before)?, moved, probes: lab.probes };
-    if let Some((flow, position)) = outcome.moved.received.wrong {
+    if let Some((flow, position)) = outcome.moved.received.wrong.or_else(|| wrong_request(&layout, &outcome))
+    {
         return Err(LabError::WrongByte { flow: scenario.flows[flow].name.clone(), position });
     }
     if options.series {
@@ -97,6 +101,12 @@ pub fn run(
     let inputs = Inputs { scenario, scheme, seed: options.seed, starts, timeline, paths };
     let flows = facts::flows(&inputs, &outcome);
     Ok(report(&inputs, facts::run(&inputs, &outcome), flows, &outcome.moved.received.trackers))
+}
+
+/// The first flow whose server got what is no request, and where.
+fn wrong_request(layout: &Layout, outcome: &Outcome) -> Option<(FlowId, u64)> {
+    let mut sent = (0..).zip(&outcome.moved.sent);
+    sent.find_map(|(stream, sent)| Some((layout.streams.flow(stream), sent.wrong_at?)))
 }
 
 /// A probe for each stream that is measured, if both its ends are kernels.
@@ -281,14 +291,33 @@ impl<'a> Lab<'a> {
     }
 
     fn receivers(&self, layout: &Layout) -> Result<Vec<Box<dyn Receiver>>, LabError> {
-        let flows = self.scenario.flows.iter().enumerate();
+        let flows = || self.scenario.flows.iter().enumerate();
+        let talking = flows().filter_map(|(id, flow)| {
+            let client = self.client(layout, (id, flow))?;
+            Some(client.tried(|| format!("the client of flow `{}`", flow.name)))
+        });
+        let one_way = flows().filter(|(_, flow)| flow.app.dialogue().is_none());
         let streams =
-            flows.flat_map(|(id, flow)| layout.streams.of_flow(id).map(move |stream| (id, flow, stream)));
+            one_way.flat_map(|(id, flow)| layout.streams.of_flow(id).map(move |stream| (id, flow, stream)));
         let receiver = |(id, flow, stream)| {
             self.receiver(layout, (id, flow), stream)
                 .tried(|| format!("the receiver of flow `{}`", flow.name))
         };
-        streams.map(receiver).collect()
+        streams.map(receiver).chain(talking).collect()
+    }
+
+    /// The client of a flow of which one end asks and the other answers; [`None`]: it is none.
+    fn client(&self, layout: &Layout, (id, flow): (FlowId, &Flow)) -> Option<io::Result<Box<dyn Receiver>>> {
+        let kind = flow.app.dialogue()?;
+        let client = kind.client(layout.seed, &flow.name);
+        let asker = Asker::new(client, flow.connections as usize, layout.starts[id], flow.stop);
+        let goals = layout.streams.of_flow(id).map(|stream| {
+            let goal = self.goal(flow, stream, self.scheme.receiver.mss, &self.ends.receiver);
+            let server = (self.addresses.ip_of(flow.from), port_of(stream)).into();
+            (stream, Goal { nodelay: true, ..goal }, server)
+        });
+        let client = DialogueClient::new(id, asker, &self.nodes[flow.to], goals);
+        Some(client.map(|client| Box::new(client) as Box<dyn Receiver>))
     }
 
     fn receiver(
@@ -315,6 +344,12 @@ impl<'a> Lab<'a> {
             let (from, start, stop) = (&self.nodes[flow.from], layout.starts[id], flow.stop);
             for (stream, app) in layout.streams.shares(self.scenario, id) {
                 let goal = self.goal(flow, stream, self.scheme.sender.mss, settings);
+                if app.dialogue().is_some() {
+                    let address = (self.addresses.ip_of(flow.from), port_of(stream)).into();
+                    let goal = Goal { address, nodelay: true, ..goal };
+                    senders.push(Box::new(DialogueServer::listen((id, stream), from, &goal)?));
+                    continue;
+                }
                 if let Some([machine, _]) = app.transport(start, stop) {
                     let sender = DatagramSender::new(stream, machine, from, &goal, (clock, end))?;
                     senders.push(Box::new(sender));

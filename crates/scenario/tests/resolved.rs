@@ -57,10 +57,11 @@ fn names_come_from_the_file_or_are_made() {
         "server-phone",
         "server-phone-2",
         "server-phone-3",
+        "server-phone-4",
     ];
-    assert_eq!(flows[..10], made);
+    assert_eq!(flows[..11], made);
     assert_eq!(
-        flows[10..],
+        flows[11..],
         ["d-flow1", "d-flow2", "l-flow1", "l-flow2", "w-flow1", "w-flow2", "w-flow3", "w-flow4"]
     );
 }
@@ -240,12 +241,18 @@ fn what_a_person_does_is_as_the_file_says_or_as_its_sources_do() {
         buffer: Duration::from_secs(30),
         start: Duration::from_secs(4),
     };
-    let all = [Dialogue::Terminal(terminal), Dialogue::Page(page), Dialogue::Video(video)];
-    for (flow, dialogue) in scenario.flows[7..10].iter().zip(all) {
-        assert_eq!((flow.app, flow.connections), (App::Dialogue(dialogue), dialogue.connections()));
-    }
+    let dialogues =
+        scenario.flows[7..11].iter().filter_map(|flow| Some((flow.app.dialogue()?, flow.connections)));
+    let all = [(Dialogue::Terminal(terminal), 1), (Dialogue::Page(page), 4), (Dialogue::Video(video), 1)];
+    assert_eq!(dialogues.collect::<Vec<_>>(), all);
+    let call = |size, interval, late| {
+        let [interval, late] = [interval, late].map(Duration::from_millis);
+        App::Over(TransportKind::Call { size: Bytes(size), interval, late })
+    };
+    assert_eq!(scenario.flows[9].app, call(60, 10, 200));
     let app = |app: &str| set(&[("flows.0.app", app)]).flows[0].app;
     assert_eq!(app("{terminal = {}}"), App::Dialogue(Dialogue::Terminal(Terminal::default())));
+    assert_eq!(app("{call = {}}"), call(172, 20, 150));
     assert_eq!(app("{page = {}}"), App::Dialogue(Dialogue::Page(Page::default())));
     assert_eq!(app("{video = {}}"), App::Dialogue(Dialogue::Video(Video::default())));
     let six = Page { http: Http::One, connections: 6, ..Page::default() };

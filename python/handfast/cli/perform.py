@@ -44,6 +44,8 @@ def _perform(request: Request, json: bool) -> None:
 def _print(request: Request, answer: Answer) -> None:
     screen = console.out()
     screen.print(table.build(answer.runs))
+    for part in table.felt(answer.runs):
+        screen.print(part)
     for part in detail.build(answer.runs[0]) if len(answer.runs) == 1 else ():
         screen.print(part)
     for run in answer.runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.table import Table
@@ -13,6 +13,8 @@ from handfast.results import Result
 
 MAX_FLOWS = 8
 """Flows shown one by one; more are in the report."""
+MAX_NAMED = 3
+"""Flows that a title names."""
 
 
 def build(results: Sequence[Result]) -> Table:
@@ -38,6 +40,24 @@ def build(results: Sequence[Result]) -> Table:
         table.add_row(Text(flow, style="bold"))
         _add(table, tables.flow_rows(results, flow))
     return table
+
+
+def felt(results: Sequence[Result]) -> Iterator[Table]:
+    """What persons feel of their flows, where the comparison shows something else."""
+    for names, shown in tables.groups(results):
+        table = Table(
+            title=", ".join(names) if len(names) <= MAX_NAMED else f"{len(names)} flows of persons",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+        )
+        table.add_column("scheme", no_wrap=True, vertical="top")
+        table.add_column("flow", vertical="top")
+        for column in shown:
+            head, width = column.narrow
+            table.add_column(head, justify="right", vertical="top", min_width=width)
+        _add(table, tables.group_rows(results, names[:MAX_FLOWS], shown))
+        yield table
 
 
 def _add(table: Table, rows: Sequence[Sequence[str]]) -> None:

@@ -20,6 +20,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inli
 
 MAX_LISTED = 20
 """More seeds or outages are not spelled out."""
+FELT = "What a person feels, as docs/reference/results.md says: what never came counts with its time up to the end."
 MAX_OPEN = 6
 """Tables of flows that are unfolded; more wait for a click."""
 
@@ -34,6 +35,7 @@ def build(bundle: Bundle) -> str:
         _description(bundle),
         _facts(bundle),
         comparison(runs),
+        _felt(runs),
         _outages(drawing),
         _flows(runs),
         _curves(bundle, drawing),
@@ -100,6 +102,18 @@ def comparison(runs: Sequence[Result]) -> str:
     )
 
 
+def _felt(runs: Sequence[Result]) -> str:
+    """What persons feel of their flows, where the comparison shows something else."""
+    drawn = [
+        table(
+            ["scheme", "flow", *(column.wide for column in shown)], tables.group_rows(runs, names[:MAX_LISTED], shown)
+        )
+        for names, shown in tables.groups(runs)
+    ]
+    note = f'<p class="note">{escape(FELT)}</p>'
+    return f"<section><h2>What a person feels</h2>{''.join(drawn)}{note}</section>" if drawn else ""
+
+
 def _words(runs: Sequence[Result]) -> str:
     """What the columns mean."""
     stalls = (
@@ -107,7 +121,10 @@ def _words(runs: Sequence[Result]) -> str:
         "link's return to 90 % of the rate before. "
     )
     limit = "Capacity limit: what the links would carry without a protocol in the way."
-    return (stalls if tables.STALL in tables.columns(runs) else "") + limit
+    shown = tables.columns(runs)
+    # The stall has its words with the time to full rate, and what persons feel has neither that nor a limit.
+    said = stalls if tables.FULL_RATE in shown else ""
+    return said + (limit if tables.GOODPUT in shown else FELT)
 
 
 def _heads(runs: Sequence[Result]) -> list[str]:

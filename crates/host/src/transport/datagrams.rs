@@ -16,10 +16,11 @@ const HEADER_LEN: usize = 8 + 8;
 /// The largest payload of a UDP datagram that Ethernet carries in one piece (RFC 768, RFC 791).
 const MOST: u64 = 1500 - 20 - 8;
 
-pub(super) fn description(size: Size, interval: Duration) -> Description {
+/// `late`: for somebody who listens, what comes later than this after it was sent comes too late.
+pub(super) fn description(size: Size, interval: Duration, late: Option<Duration>) -> Description {
     Description {
         writes: Some((size, interval)),
-        ends: Box::new(move |start, stop| ends(size, interval, start, stop)),
+        ends: Box::new(move |start, stop| ends((size, interval), late, start, stop)),
         problem: problem(size, interval),
     }
 }
@@ -36,9 +37,14 @@ fn problem(size: Size, interval: Duration) -> Option<String> {
 }
 
 /// Both ends: who sends, who receives.
-fn ends(size: Size, interval: Duration, start: Instant, stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
+fn ends(
+    (size, interval): (Size, Duration),
+    late: Option<Duration>,
+    start: Instant,
+    stop: Option<Instant>,
+) -> [Box<dyn Transport>; 2] {
     let sender = Sender { size: size.get() as usize, interval, next: start, stop, sent: 0 };
-    [Box::new(sender), Box::<Receiver>::default()]
+    [Box::new(sender), Box::new(Receiver { late, ..Receiver::default() })]
 }
 
 /// The end that sends.
@@ -108,6 +114,8 @@ struct Receiver {
     delays: Vec<Option<Duration>>,
     reordered: u64,
     jitter: Jitter,
+    /// Of a call: what comes later than this comes too late.
+    late: Option<Duration>,
 }
 
 impl Transport for Receiver {
@@ -162,7 +170,7 @@ impl Transport for Receiver {
         let received = delays.len() as u64;
         let at = |percent: usize| nearest_rank(&delays, 10 * percent);
         let seconds = |delay: Option<Duration>| Figure::Value(delay.map(Duration::as_secs_f64));
-        Figures::from([
+        let mut figures = Figures::from([
             ("received_datagrams", Figure::Count(received)),
             ("lost_datagrams", Figure::Count(self.delays.len() as u64 - received)),
             ("reordered_datagrams", Figure::Count(self.reordered)),
@@ -170,7 +178,13 @@ impl Transport for Receiver {
             ("delay_p50_s", seconds(at(50))),
             ("delay_p99_s", seconds(at(99))),
             ("jitter_s", Figure::Value(self.jitter.mean())),
-        ])
+        ]);
+        if let Some(late) = self.late {
+            let in_time = delays.partition_point(|&delay| delay <= late) as u64;
+            figures.insert("late_datagrams", Figure::Count(received - in_time));
+            figures.insert("delay_p95_s", seconds(at(95)));
+        }
+        figures
     }
 }
 
@@ -207,7 +221,25 @@ mod tests {
     }
 
     fn pair(stop: Option<Instant>) -> [Box<dyn Transport>; 2] {
-        ends(Size(160), Duration::from_millis(20), at(5), stop)
+        ends((Size(160), Duration::from_millis(20)), None, at(5), stop)
+    }
+
+    #[test]
+    fn what_comes_after_its_time_is_of_no_use_to_who_listens() {
+        let late = Duration::from_millis(150);
+        let [mut sender, mut receiver] =
+            ends((Size(172), Duration::from_millis(20)), Some(late), at(0), None);
+        for (number, delay) in [(0, 10), (1, 150), (2, 151), (3, 400)] {
+            let (_, data) = sender.poll_transmit(at(20 * number)).unwrap();
+            receiver.on_datagram(at(20 * number + delay), Way(0), &data);
+        }
+        let figures = receiver.figures();
+        assert_eq!(figures["late_datagrams"], Figure::Count(2));
+        assert_eq!(
+            (figures["delay_p50_s"], figures["delay_p95_s"]),
+            (Figure::Value(Some(0.15)), Figure::Value(Some(0.4)))
+        );
+        assert!(!pair(None)[1].figures().contains_key("late_datagrams"), "nobody listens to plain datagrams");
     }
 
     #[test]

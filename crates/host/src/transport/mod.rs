@@ -26,12 +26,22 @@ pub enum Kind {
         /// Between datagrams.
         interval: Duration,
     },
+    /// The same, to somebody who listens.
+    Call {
+        /// Bytes a datagram.
+        size: Size,
+        /// Between datagrams.
+        interval: Duration,
+        /// What comes later than this after it was sent comes too late.
+        late: Duration,
+    },
 }
 
 impl Kind {
     pub(crate) fn description(self) -> Description {
         match self {
-            Self::Datagrams { size, interval } => datagrams::description(size, interval),
+            Self::Datagrams { size, interval } => datagrams::description(size, interval, None),
+            Self::Call { size, interval, late } => datagrams::description(size, interval, Some(late)),
         }
     }
 }

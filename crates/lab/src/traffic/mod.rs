@@ -2,11 +2,14 @@
 //!
 //! Two threads, whatever the number of flows: one sends and looks at `TCP_INFO`, one receives, checks every byte and
 //! feeds the meters. A socket stays in the namespace in which it was opened. What an application sends when, and what is
-//! measured of it, is in `handfast-host`. One transport a file: `tcp_*`, `datagrams`.
+//! measured of it, is in `handfast-host`. One transport a file: `tcp_*`, `datagrams`; `dialogue_*` are the
+//! ends of flows of which one end asks and the other answers.
 
 pub(crate) mod board;
 pub(crate) mod counters;
 pub(crate) mod datagrams;
+pub(crate) mod dialogue_client;
+pub(crate) mod dialogue_server;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod tcp_receiver;

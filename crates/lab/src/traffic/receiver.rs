@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use handfast_core::Instant;
 use handfast_host::meter::DeliveryMeter;
-use handfast_host::transport::Transport;
+use handfast_host::transport::{Figures, Transport};
 use handfast_io::Watch;
 use handfast_plan::timeline::Timeline;
 use handfast_results::handover::Tracker;
@@ -22,6 +22,8 @@ pub(crate) struct Received {
     pub(crate) trackers: Vec<Vec<Tracker>>,
     /// The receiving ends of flows that do not use TCP.
     pub(crate) transports: BTreeMap<FlowId, Box<dyn Transport>>,
+    /// What persons felt.
+    pub(crate) figures: BTreeMap<FlowId, Figures>,
     /// The first flow that got a wrong byte, and where.
     pub(crate) wrong: Option<(FlowId, u64)>,
 }
@@ -37,6 +39,9 @@ pub(crate) trait Receiver: Send {
     /// When it wants to be asked again what it waits for; [`Instant::MAX`]: after it was ready.
     fn deadline(&self, now: Instant) -> Instant;
 
+    /// Time has come so far, for one that has something to do at its deadline.
+    fn on_time(&mut self, _now: Instant) {}
+
     /// One of its sockets is ready. What comes after `end` is no part of what is measured.
     fn on_ready(&mut self, clock: Clock, end: Instant, buffer: &mut [u8], board: &Board);
 
@@ -45,6 +50,11 @@ pub(crate) trait Receiver: Send {
 
     /// Where the first wrong byte was, if there was one.
     fn wrong_at(&self) -> Option<u64>;
+
+    /// What a person felt up to `end`, of one that asks and is answered.
+    fn figures(&self, _end: Instant) -> Figures {
+        Figures::new()
+    }
 
     /// Its machine, if it does not use TCP.
     fn into_transport(self: Box<Self>) -> Option<Box<dyn Transport>>;
@@ -129,6 +139,7 @@ pub(crate) fn run(
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
         trackers.advance(now, &mut flows);
+        flows.receivers.iter_mut().for_each(|receiver| receiver.on_time(now));
         let deadlines = flows.receivers.iter().map(|receiver| receiver.deadline(now));
         let until = deadlines.fold(trackers.deadline().min(end), Instant::min);
         let (waiting, mut sockets) = watches(&flows.receivers, now);
@@ -143,9 +154,10 @@ pub(crate) fn run(
     let trackers = trackers.outages.finish(&mut flows);
     let Measures { receivers, meters, .. } = flows;
     let wrong = receivers.iter().find_map(|receiver| Some((receiver.flow(), receiver.wrong_at()?)));
+    let figures = receivers.iter().map(|receiver| (receiver.flow(), receiver.figures(end))).collect();
     let transports = receivers.into_iter().map(|receiver| (receiver.flow(), receiver.into_transport()));
     let transports = transports.filter_map(|(flow, machine)| Some((flow, machine?))).collect();
-    Received { meters, trackers, transports, wrong }
+    Received { meters, trackers, transports, figures, wrong }
 }
 
 /// What the receivers wait for, each by its index.

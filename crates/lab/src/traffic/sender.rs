@@ -30,6 +30,8 @@ pub(crate) struct Sent {
     pub(crate) samples: Vec<(Instant, FlowSample, bool)>,
     /// The sending end, if it does not use TCP.
     pub(crate) transport: Option<Box<dyn Transport>>,
+    /// Where the first byte was that it should not have got, of one that answers.
+    pub(crate) wrong_at: Option<u64>,
 }
 
 /// What a connection has counted. [`None`]: it does not know.

@@ -198,10 +198,13 @@ metrics! {
         "Of datagrams: the shortest time from the sending to the receiving application; null where nothing arrived.";
     optional real delay_p50_s DELAY_P50, "s", Nothing, None,
         "Of datagrams: the same, half of them at most, by nearest rank.";
+    optional real delay_p95_s DELAY_P95, "s", Mean, Some(column(20, "delay, 95 %", "delay p95", "ms", 0, 1e3)), "Of a call: the same, 95 % of them at most.";
     optional real delay_p99_s DELAY_P99, "s", Nothing, None,
         "Of datagrams: the same, 99 % of them at most, by nearest rank.";
     optional real jitter_s JITTER, "s", Nothing, None,
         "Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; null with fewer than two.";
+    optional count late_datagrams LATE_DATAGRAMS, "", Sum, Some(column(21, "late", "late", "", 0, 1.0)),
+        "Of a call: datagrams that arrived, but later than its `late` after they were sent.";
     optional count lost_datagrams LOST_DATAGRAMS, "", Nothing, None,
         "Numbers of datagrams missing below the highest one that arrived, at the end of the run.";
     optional count received_datagrams RECEIVED_DATAGRAMS, "", Nothing, None,
@@ -213,26 +216,26 @@ metrics! {
     optional count keystrokes KEYSTROKES, "", Sum, None, "Of a terminal: keystrokes that were typed.";
     optional count unechoed_keystrokes UNECHOED_KEYSTROKES, "", Sum, None,
         "Those of `keystrokes` that had not come back at the end.";
-    optional real echo_p50_s ECHO_P50, "s", Mean, None,
+    optional real echo_p50_s ECHO_P50, "s", Mean, Some(column(8, "echo, median", "echo p50", "ms", 0, 1e3)),
         "Of a terminal: from a keystroke to its echo, half of them at most, by nearest rank. A keystroke without an echo counts with \
          the time up to the end where that is longer than every echo took.";
-    optional real echo_p95_s ECHO_P95, "s", Mean, None, "The same, 95 % of them at most.";
-    optional real echo_p99_s ECHO_P99, "s", Mean, None, "The same, 99 % of them at most.";
-    optional real echo_max_s ECHO_MAX, "s", Max, None, "The same, the longest.";
-    optional count pages_loaded PAGES_LOADED, "", Sum, None, "Of a person who reads web pages: pages that were there whole.";
-    optional real page_load_p50_s PAGE_LOAD_P50, "s", Mean, None,
+    optional real echo_p95_s ECHO_P95, "s", Mean, Some(column(9, "echo, 95 %", "echo p95", "ms", 0, 1e3)), "The same, 95 % of them at most.";
+    optional real echo_p99_s ECHO_P99, "s", Mean, Some(column(10, "echo, 99 %", "echo p99", "ms", 0, 1e3)), "The same, 99 % of them at most.";
+    optional real echo_max_s ECHO_MAX, "s", Max, Some(column(11, "longest echo", "longest echo", "ms", 0, 1e3)), "The same, the longest.";
+    optional count pages_loaded PAGES_LOADED, "", Sum, Some(column(12, "pages", "pages", "", 0, 1.0)), "Of a person who reads web pages: pages that were there whole.";
+    optional real page_load_p50_s PAGE_LOAD_P50, "s", Mean, Some(column(13, "page load, median", "load p50", "s", 2, 1.0)),
         "From the question for a page to the last byte of its last object, half of the pages at most, by nearest rank; the first page \
          with its handshake. A page that was on its way at the end counts with its time so far where that is longer than all others \
          took.";
-    optional real page_load_p95_s PAGE_LOAD_P95, "s", Mean, None, "The same, 95 % of them at most.";
-    optional real video_start_s VIDEO_START, "s", Mean, None,
+    optional real page_load_p95_s PAGE_LOAD_P95, "s", Mean, Some(column(14, "page load, 95 %", "load p95", "s", 2, 1.0)), "The same, 95 % of them at most.";
+    optional real video_start_s VIDEO_START, "s", Mean, Some(column(15, "start", "start", "s", 2, 1.0)),
         "Of a person who watches a video: from the flow's start to the first picture; null where none came.";
-    optional count video_stalls VIDEO_STALLS, "", Sum, None, "How often the video stood still after it had begun.";
-    optional real video_stalled_s VIDEO_STALLED, "s", Sum, None, "How long it stood still, all stalls together, one at the end too.";
+    optional count video_stalls VIDEO_STALLS, "", Sum, Some(column(16, "stalls", "stalls", "", 0, 1.0)), "How often the video stood still after it had begun.";
+    optional real video_stalled_s VIDEO_STALLED, "s", Sum, Some(column(17, "stood still", "stood still", "s", 2, 1.0)), "How long it stood still, all stalls together, one at the end too.";
     optional real video_played_s VIDEO_PLAYED, "s", Sum, None, "How much of the video was played.";
-    optional real video_mean_bps VIDEO_MEAN, "bit/s", Mean, None,
+    optional real video_mean_bps VIDEO_MEAN, "bit/s", Mean, Some(column(18, "mean bitrate", "mean bitrate", "Mbit/s", 2, 1e-6)),
         "The mean bitrate of the segments that came; null where none did.";
-    optional count video_switches VIDEO_SWITCHES, "", Sum, None,
+    optional count video_switches VIDEO_SWITCHES, "", Sum, Some(column(19, "switches", "switches", "", 0, 1.0)),
         "How often a segment had another bitrate than the one before.";
     optional real connect_s CONNECT, "s", Mean, None,
         "With `measure = [\"connect\"]`: from the first SYN until both ends hold their packet, the client the SYN-ACK and the server \

@@ -162,6 +162,8 @@ mod tests {
     use super::*;
     use handfast_core::{Bytes, Duration, Instant};
     use handfast_host::App;
+    use handfast_host::app::{page::Page, terminal::Terminal, video::Video};
+    use handfast_host::dialogue::Kind as Dialogue;
     use handfast_host::transport::Kind;
 
     #[test]
@@ -195,8 +197,20 @@ mod tests {
     #[test]
     fn the_figures_of_shipped_transports_are_metrics() {
         let (size, interval) = (Bytes(160), Duration::from_millis(20));
-        let ends = App::Over(Kind::Datagrams { size, interval }).transport(Instant::ZERO, None).unwrap();
-        for mut figures in ends.map(|end| end.figures()) {
+        for kind in [Kind::Datagrams { size, interval }, Kind::Call { size, interval, late: interval }] {
+            let ends = App::Over(kind).transport(Instant::ZERO, None).unwrap();
+            for mut figures in ends.map(|end| end.figures()) {
+                Values::new(Scope::Flow).take_figures(&mut figures);
+                assert!(figures.is_empty(), "{figures:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_persons_feel_are_metrics() {
+        let (terminal, page, video) = (Terminal::default(), Page::default(), Video::default());
+        for kind in [Dialogue::Terminal(terminal), Dialogue::Page(page), Dialogue::Video(video)] {
+            let mut figures = kind.client(1, "a-b").figures(Instant::ZERO);
             Values::new(Scope::Flow).take_figures(&mut figures);
             assert!(figures.is_empty(), "{figures:?}");
         }

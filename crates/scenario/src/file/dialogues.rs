@@ -1,16 +1,42 @@
-//! Applications of which one end asks and the other answers.
+//! What a person does.
 
 use std::borrow::Cow;
 
+use handfast_core::{Bytes, Duration};
 use handfast_host::app::page::{CONNECTIONS, Http, Page};
 use handfast_host::app::terminal::Terminal;
 use handfast_host::app::video::{Ladder, Video};
+use handfast_host::transport::Kind as TransportKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use super::quantity::{Rate, Size, Span};
 use super::words::{Vocabulary, Word};
+
+/// A person who speaks, to one who listens; who speaks back does so in another flow.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallTable {
+    /// Bytes of a datagram. Default: "172B".
+    size: Option<Size>,
+    /// Between them. Default: "20ms".
+    interval: Option<Span>,
+    /// What arrives later than this after it was sent is late. Default: "150ms".
+    late: Option<Span>,
+}
+
+impl CallTable {
+    /// In the words of hosts. By default 20 ms of G.711 (160 bytes, RFC 3551 §4.5.14) with RTP's header (12 bytes, RFC 3550 §5.1); up to
+    /// 150 ms one way hardly anybody minds (ITU-T G.114).
+    pub(super) fn call(self) -> TransportKind {
+        TransportKind::Call {
+            size: self.size.map_or(Bytes(12 + 160), |size| size.0),
+            interval: self.interval.map_or(Duration::from_millis(20), |span| span.0),
+            late: self.late.map_or(Duration::from_millis(150), |span| span.0),
+        }
+    }
+}
 
 /// A person who types.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::dialogues::{PageTable, TerminalTable, VideoTable};
+use super::dialogues::{CallTable, PageTable, TerminalTable, VideoTable};
 use super::quantity::{NoticeTime, Quantity, Rate, Size, Span};
 use super::tables::tables_with_shared_keys;
 use super::words::{Vocabulary, Word};
@@ -78,6 +78,8 @@ pub(crate) enum AppKind {
     Paced(Regular),
     /// Sends a UDP datagram with `size` bytes every `interval`.
     Datagrams(Regular),
+    /// Sends what a person says, in UDP datagrams, to one who listens at the receiving end.
+    Call(CallTable),
     /// A person at the receiving end types, and sees each keystroke when it has come back.
     Terminal(TerminalTable),
     /// A person at the receiving end reads web pages.
@@ -97,6 +99,7 @@ impl AppKind {
             Self::Datagrams(Regular { size, interval }) => {
                 App::Over(Kind::Datagrams { size: size.0, interval: interval.0 })
             }
+            Self::Call(table) => App::Over(table.call()),
             Self::Terminal(table) => App::Dialogue(Dialogue::Terminal(table.terminal())),
             Self::Page(table) => App::Dialogue(Dialogue::Page(table.page())),
             Self::Video(table) => App::Dialogue(Dialogue::Video(table.video())),
