@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from handfast import stats
+from handfast import stats, tables
 from handfast.results import Result, by_row
 from handfast.stats import Summary
 from handfast.tables import GOODPUT, STALL, Column, felt_by_all
@@ -20,14 +20,15 @@ DECIDES = ("echo_p95_s", "page_load_p50_s", "video_stalled_s", "delay_p95_s")
 def sentences(runs: Sequence[Result]) -> str:
     """The headline; empty where no run that counts delivered anything."""
     valid = {row: [run for run in group if run.valid] for row, group in by_row(runs).items()}
-    if own := felt_by_all(runs):
-        return _felt(valid, next((column for column in own if column.measure in DECIDES), own[0]))
+    felt = _felt(valid, runs)
+    if felt_by_all(runs) or (felt and all(tables.felt(runs, flow.flow) for run in runs for flow in run.flows)):
+        return felt
     rates = {row: one for row, group in valid.items() if (one := _summary(group, "goodput_bps")) is not None}
     if not rates:
         return ""
     best = max(rates, key=lambda row: rates[row].median)
     alike = [row for row in rates if _overlap(rates[row], rates[best])]
-    said = [_won(rates, best, alike) + _missing(valid[best]) + "."]
+    said = [_won(rates, best, alike) + _missing(valid[best]) + ".", felt]
     stalls = {row: one for row in rates if (one := _summary(valid[row], "stall_s")) is not None}
     said.append(_stalls(stalls))
     if len(rates) > 1 and len({run.seed for run in runs}) == 1:
@@ -35,19 +36,35 @@ def sentences(runs: Sequence[Result]) -> str:
     return " ".join(filter(None, said))
 
 
-def _felt(valid: Mapping[str, Sequence[Result]], column: Column) -> str:
-    """Which scheme a person felt least of, by the figure that decides."""
-    known = {row: one for row, group in valid.items() if (one := _summary(group, column.measure)) is not None}
-    if len(known) < 2:
-        return "".join(f"{column.header} with {row}: {_shown(column, one.median)}." for row, one in known.items())
+def _felt(valid: Mapping[str, Sequence[Result]], runs: Sequence[Result]) -> str:
+    """Which scheme persons felt least of, for each kind of what they do, by the figure that decides."""
+    names = list(dict.fromkeys(flow.flow for run in runs for flow in run.flows))
+    own = felt_by_all(runs)
+    said = []
+    for flows, shown in [(names, own)] if own else tables.groups(runs):
+        column = next((column for column in shown if column.measure in DECIDES), shown[0])
+        values = {row: [_mean_of(run, flows, column.measure) for run in group] for row, group in valid.items()}
+        known = {row: one for row, each in values.items() if (one := stats.summarise(each)) is not None}
+        if known:
+            who = ", ".join(flows) if len(flows) <= MAX_NAMED else f"{len(flows)} flows"
+            said.append(_felt_most(f"{who}: {column.header} ", column, known))
+    return " ".join(said)
+
+
+def _mean_of(run: Result, flows: Sequence[str], measure: str) -> float | None:
+    """The mean of a figure over flows; None where one does not have it."""
+    values = [getattr(flow.measures, measure) for flow in run.flows if flow.flow in flows]
+    return None if None in values or not values else sum(values) / len(values)
+
+
+def _felt_most(what: str, column: Column, known: Mapping[str, Summary]) -> str:
     least, most = (choose(known, key=lambda row: known[row].median) for choose in (min, max))
     low, high = known[least], known[most]
+    if len(known) < 2:
+        return f"{what}{_shown(column, low.median)} with {least}."
     if low.high >= high.low:
-        return f"No difference in what a person felt ({column.header}): {_shown(column, low.median)} with {least}."
-    return (
-        f"A person felt least of it with {least} ({column.header}: {_shown(column, low.median)}), "
-        f"and most with {most} ({_shown(column, high.median)})."
-    )
+        return f"{what}does not differ ({_shown(column, low.median)} with {least})."
+    return f"{what}{_shown(column, low.median)} with {least}, the least, and {_shown(column, high.median)} with {most}."
 
 
 def _shown(column: Column, value: float) -> str:

@@ -187,9 +187,9 @@ def flow_rows(results: Sequence[Result], flow: str) -> list[list[str]]:
 
 
 def group_rows(results: Sequence[Result], names: Sequence[str], shown: Sequence[Column]) -> list[list[str]]:
-    """What persons feel: the row's name and the flow's, then a cell for each of `shown`."""
+    """What persons feel: the row's name, the flow's where there are several, then a cell for each of `shown`."""
     return [
-        [_name(row, runs), name, *flow_cells(runs, name, shown)]
+        [_name(row, runs), *([name] if len(names) > 1 else []), *flow_cells(runs, name, shown)]
         for name in names
         for row, runs in by_row(results).items()
     ]

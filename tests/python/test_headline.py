@@ -67,6 +67,28 @@ def test_runs_that_do_not_count_are_not_compared() -> None:
     assert headline.sentences([replace(run("a", 9.0), valid=False), run("b", 6.0)]).startswith("b delivered 6.00")
 
 
+def test_of_persons_it_says_what_they_feel() -> None:
+    def of(scheme: str, seed: int, *flows: FlowMeasures) -> Result:
+        one = run(scheme, 6.0, seed)
+        return replace(one, flows=tuple(Flow(f"f{number}", "open", felt) for number, felt in enumerate(flows)))
+
+    def typing(echo: float) -> FlowMeasures:
+        return FlowMeasures(delivered_bytes=9, echo_p50_s=0.04, echo_p95_s=echo)
+
+    runs = [of("a", seed, typing(0.3)) for seed in range(6)] + [of("b", seed, typing(0.2)) for seed in range(6)]
+    assert headline.sentences(runs) == "f0: echo, 95 % 200 ms with b, the least, and 300 ms with a."
+    same = [of(scheme, seed, typing(0.3)) for scheme in "ab" for seed in range(6)]
+    assert headline.sentences(same) == "f0: echo, 95 % does not differ (300 ms with a)."
+    watching = FlowMeasures(delivered_bytes=9, video_stalls=1, video_stalled_s=1.5)
+    assert headline.sentences([of("a", 1, typing(0.3), watching)]) == (
+        "f0: echo, 95 % 300 ms with a. f1: stood still 1.50 s with a."
+    )
+    bulk = FlowMeasures(delivered_bytes=9, goodput_bps=6e6)
+    said = headline.sentences([of("a", 1, typing(0.3), bulk), of("b", 1, typing(0.2), bulk)])
+    assert said.startswith("No difference: both delivered alike")
+    assert "f0: echo, 95 % 200 ms with b" in said
+
+
 def test_the_shipped_scenario(compared: Path) -> None:
     runs = bundle.read(compared).document.runs
     best = max(runs, key=lambda one: one.aggregate.goodput_bps or 0)

@@ -127,3 +127,51 @@ def test_outages_have_names() -> None:
     assert outages.name(replace(outage, station="backbone", link="backbone")) == "backbone down"
     held = [{"do": "outage", "link": "radio", "mode": "hold"}]
     assert outages.name(outage, held) == "radio silent, packets wait"
+
+
+def persons(*measures: FlowMeasures) -> Result:
+    """A run with a flow for each of these."""
+    return replace(EMPTY, flows=tuple(Flow(f"f{number}", "open", one) for number, one in enumerate(measures)))
+
+
+ECHOES = ["echo_p50_s", "echo_p95_s", "echo_p99_s", "echo_max_s"]
+TERMINAL = FlowMeasures(
+    goodput_bps=1e3, delivered_bytes=9, echo_p50_s=0.04, echo_p95_s=0.3, echo_p99_s=1.0, echo_max_s=2.0
+)
+VIDEO = FlowMeasures(goodput_bps=1e6, delivered_bytes=9, video_stalls=0, video_stalled_s=0.0, video_switches=3)
+BULK = FlowMeasures(goodput_bps=1e6, delivered_bytes=9)
+
+
+def test_where_all_flows_are_of_persons_who_do_the_same_the_table_shows_what_they_feel() -> None:
+    result = persons(TERMINAL, TERMINAL)
+    assert [column.measure for column in tables.columns([result])] == ECHOES
+    assert tables.groups([result]) == []
+    assert tables.flow_cells([result], "f0", tables.columns([result])) == ["40", "300", "1000", "2000"]
+    assert tables.rows([result])[-1][0] != tables.LIMIT
+
+
+def test_where_flows_differ_each_kind_of_person_has_a_table() -> None:
+    result = persons(TERMINAL, BULK, VIDEO, TERMINAL)
+    assert tables.GOODPUT in tables.columns([result])
+    (terminals, echoes), (videos, stalls) = tables.groups([result])
+    assert (terminals, videos) == (["f0", "f3"], ["f2"])
+    assert [column.measure for column in stalls] == ["video_stalls", "video_stalled_s", "video_switches"]
+    assert tables.group_rows([result], terminals, echoes)[1] == ["linux", "f3", "40", "300", "1000", "2000"]
+    assert tables.group_rows([result], videos, stalls) == [["linux", "0", "0.00", "3"]]
+
+
+def test_flows_of_nobody_have_the_columns_they_had() -> None:
+    assert tables.groups([persons(BULK)]) == []
+    assert [column.felt for column in tables.columns([persons(BULK)])] == [False] * 5
+
+
+def test_what_persons_feel_fits_the_terminal(handfast: Command) -> None:
+    short = ("--set", "duration=30s", "--set", "events.1.at=25s", "--seeds", "1..2")
+    shown = handfast("compare", "feels", "--schemes", "bare,bbr", *short).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(name in shown for name in ("terminal", "pages", "video", "call", "stood", "echo"))
+    terminal = ("--set", "flows.0.app={terminal={}}")
+    alone = handfast("compare", "wifi-roam", "--schemes", "bare,spurious", *terminal).stdout
+    assert max(map(len, alone.splitlines())) <= 80
+    assert "goodput" not in alone
+    assert "longest" in alone

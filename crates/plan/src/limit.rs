@@ -14,8 +14,8 @@
 //! time from the first to the last of them, as goodput is, outages between these included, the limit. Active is a flow from its
 //! start to its stop or the end of the run, a
 //! transfer to the moment its last byte would be through. Losses, propagation delay and the acknowledgements of
-//! flows the other way are left out, and so are flows of which one end asks and the other answers: they have no limit, and what they take
-//! is not taken off that of others.
+//! flows the other way are left out, and so are flows of which one end asks and the other answers: they have no limit, what they take
+//! is not taken off that of others, and where there is one all flows together have none.
 
 use handfast_core::{BitRate, Duration, Instant};
 use handfast_scenario::{App, Direction, QueueLimit, Scenario, Scheme};
@@ -127,7 +127,12 @@ pub fn limits(
         tank.apply(at, &step, timeline, paths);
     }
     tank.run(now, end, slot);
-    Limits::of(&tank.fluids)
+    let mut limits = Limits::of(&tank.fluids);
+    // What all could have is not known where it is not of one.
+    if scenario.flows.iter().any(|flow| flow.app.dialogue().is_some()) {
+        limits.together = None;
+    }
+    limits
 }
 
 /// All steps in order of time.
@@ -388,17 +393,22 @@ mod tests {
     use crate::testing::{self, Net};
     use crate::topology::Topology;
     use handfast_core::Bytes;
+    use handfast_host::app::terminal::Terminal;
+    use handfast_host::dialogue::Kind as Dialogue;
     use handfast_net::cell::Profile;
     use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 
     /// Limits in units of payload kbit/s, rounded.
     fn kbits(scenario: &Scenario) -> Vec<Option<u64>> {
+        limits_of(scenario).flows.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
+    }
+
+    fn limits_of(scenario: &Scenario) -> Limits {
         let topology = Topology::new(scenario);
         let starts: Vec<_> = scenario.flows.iter().map(|f| f.start).collect();
         let timeline = Timeline::new(scenario, 1);
         let paths = crate::paths(scenario, &topology, &timeline).unwrap();
-        let limits = limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths, 1);
-        limits.flows.into_iter().map(|l| l.map(|l| (l / 1000.0).round() as u64)).collect()
+        limits(scenario, &scenario.schemes[0], &timeline, &starts, &paths, 1)
     }
 
     fn traced(text: &str) -> Scenario {
@@ -424,6 +434,19 @@ mod tests {
     /// What 1000 kbit/s come to without the headers of profile `sack`.
     fn net_of(kbit: f64) -> u64 {
         (kbit * 1448.0 / 1500.0).round() as u64
+    }
+
+    /// How much a person asks for depends on how fast it comes: it has no limit, nor have all flows together.
+    #[test]
+    fn what_a_person_asks_for_has_no_limit() {
+        let net = Net::new("hsh").rate(0, 1, 90_000_000).rate(1, 2, 8_000_000);
+        let mut scenario = net.bulk(0, 2).bulk(0, 2).build();
+        assert!(limits_of(&scenario).together.is_some());
+        scenario.flows[0].app = App::Dialogue(Dialogue::Terminal(Terminal::default()));
+        assert_eq!(
+            (kbits(&scenario), limits_of(&scenario).together),
+            (vec![None, Some(net_of(8000.0))], None)
+        );
     }
 
     #[test]

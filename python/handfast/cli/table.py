@@ -18,8 +18,9 @@ MAX_NAMED = 3
 
 
 def build(results: Sequence[Result]) -> Table:
-    """A row a scheme, what the links' capacity allows as the last one; then the same of each flow."""
-    flows = tables.flows(results) if len(results) > 1 else []
+    """A row a scheme, what the links' capacity allows as the last one; then the same of each flow of no person."""
+    felt_too = {name for names, _ in tables.groups(results) for name in names}
+    flows = [name for name in tables.flows(results) if name not in felt_too] if len(results) > 1 else []
     table = Table(
         title=tables.heading(results),
         caption=_caption(results, flows),
@@ -33,7 +34,7 @@ def build(results: Sequence[Result]) -> Table:
         head, width = column.narrow
         table.add_column(head, justify="right", vertical="top", min_width=width)
     if flows:
-        table.add_row(Text(f"all {len(flows)} flows", style="bold"))
+        table.add_row(Text(f"all {len(tables.flows(results))} flows", style="bold"))
     _add(table, tables.rows(results))
     for flow in flows[:MAX_FLOWS]:
         table.add_section()
@@ -52,7 +53,8 @@ def felt(results: Sequence[Result]) -> Iterator[Table]:
             padding=(0, 1, 0, 0),
         )
         table.add_column("scheme", no_wrap=True, vertical="top")
-        table.add_column("flow", vertical="top")
+        if len(names) > 1:
+            table.add_column("flow", vertical="top")
         for column in shown:
             head, width = column.narrow
             table.add_column(head, justify="right", vertical="top", min_width=width)

@@ -104,14 +104,14 @@ def comparison(runs: Sequence[Result]) -> str:
 
 def _felt(runs: Sequence[Result]) -> str:
     """What persons feel of their flows, where the comparison shows something else."""
-    drawn = [
-        table(
-            ["scheme", "flow", *(column.wide for column in shown)], tables.group_rows(runs, names[:MAX_LISTED], shown)
-        )
-        for names, shown in tables.groups(runs)
-    ]
+    drawn = [_group(runs, names[:MAX_LISTED], shown) for names, shown in tables.groups(runs)]
     note = f'<p class="note">{escape(FELT)}</p>'
     return f"<section><h2>What a person feels</h2>{''.join(drawn)}{note}</section>" if drawn else ""
+
+
+def _group(runs: Sequence[Result], names: Sequence[str], shown: Sequence[tables.Column]) -> str:
+    heads = ["scheme", *(["flow"] if len(names) > 1 else []), *(column.wide for column in shown)]
+    return f"<h3>{escape(', '.join(names))}</h3>" + table(heads, tables.group_rows(runs, names, shown))
 
 
 def _words(runs: Sequence[Result]) -> str:

@@ -128,6 +128,7 @@ impl Client for Typist {
 mod tests {
     use super::*;
     use crate::dialogue::testing::{World, at};
+    use crate::session::Ending;
     use proptest::prelude::*;
 
     fn typist() -> Box<dyn Client> {
@@ -176,7 +177,7 @@ mod tests {
             assert_eq!(figures[key], Figure::Value(Some(0.04)), "{key}");
         }
         assert!(world.is_right());
-        assert_eq!(world.servers[0].0.sending().ending().map(|ending| ending.name()), Some("closed"));
+        assert_eq!(world.servers[0].0.sending().ending().map(Ending::name), Some("closed"));
     }
 
     /// What is typed while nothing passes comes back after it, all of it.

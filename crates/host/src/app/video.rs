@@ -310,10 +310,11 @@ mod tests {
         Player { downloaded: Duration::from_millis(millis), rung, ..Player::new(video()) }
     }
 
-    fn value(figures: &Figures, key: &str) -> f64 {
+    /// A figure in whole numbers: seconds as milliseconds.
+    fn whole(figures: &Figures, key: &str) -> u64 {
         match figures[key] {
-            Figure::Value(value) => value.unwrap_or_else(|| panic!("{key} is not known")),
-            Figure::Count(count) => count as f64,
+            Figure::Value(value) => (value.unwrap_or_else(|| panic!("{key} is not known")) * 1e3) as u64,
+            Figure::Count(count) => count,
         }
     }
 
@@ -344,10 +345,10 @@ mod tests {
         assert_eq!(player.deadline(), Some(at(5_300)));
         let figures = player.figures(at(4_300));
         let felt = ["video_start_s", "video_stalls", "video_stalled_s", "video_played_s"];
-        assert_eq!(felt.map(|key| value(&figures, key)), [0.3, 1.0, 1.0, 3.0]);
+        assert_eq!(felt.map(|key| whole(&figures, key)), [300, 1, 1_000, 3_000]);
         // Seen later, while nobody has told it that time went on.
         let figures = player.figures(at(7_300));
-        assert_eq!(felt.map(|key| value(&figures, key)), [0.3, 2.0, 3.0, 4.0]);
+        assert_eq!(felt.map(|key| whole(&figures, key)), [300, 2, 3_000, 4_000]);
     }
 
     #[test]
@@ -377,8 +378,8 @@ mod tests {
         let mut world = World::new(client(Video { buffer: Duration::from_secs(4), ..video() }), 1, None);
         world.run(at(40_000), |now| (at(10_000)..at(20_000)).contains(&now));
         let figures = world.figures(at(40_000));
-        assert_eq!(value(&figures, "video_stalls"), 1.0);
-        assert!((6.0..20.0).contains(&value(&figures, "video_stalled_s")), "{figures:?}");
+        assert_eq!(whole(&figures, "video_stalls"), 1);
+        assert!((6_000..20_000).contains(&whole(&figures, "video_stalled_s")), "{figures:?}");
         assert!(world.is_right());
     }
 

@@ -49,7 +49,9 @@ mod tests {
     fn what_never_came_counts_and_what_was_just_asked_does_not() {
         let (at, ms) = (Instant::from_millis, Duration::from_millis);
         let mut waits = Waits::default();
-        [10, 30, 20].into_iter().for_each(|wait| waits.add(ms(wait)));
+        for wait in [10, 30, 20] {
+            waits.add(ms(wait));
+        }
         let figures = |begun: &[u64]| {
             let sorted = waits.sorted(at(1000), begun.iter().map(|&begun| at(begun)));
             [500, 1000].map(|rank| sorted.at(rank))

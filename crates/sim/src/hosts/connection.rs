@@ -139,7 +139,7 @@ impl Connection {
         let mut endpoint = Endpoint::connect(tcp, local.socket.port, remote.socket.port, iss, opens);
         endpoint.set_nagle(Nagle::Off);
         let role = Role::Client(Box::new(asking));
-        Self { key, local, remote, role, opens, endpoint }
+        Self { key, local, remote, opens, role, endpoint }
     }
 
     /// The one that waits for it, and answers.
