@@ -76,6 +76,8 @@ fn problem(page: Page) -> Option<String> {
         Some(format!("has {connections} connections: HTTP/2 has one"))
     } else if objects > MOST_OBJECTS {
         Some(format!("has pages of {objects} objects: {MOST_OBJECTS} at most"))
+    } else if html.get() == 0 {
+        Some("has pages without HTML".to_owned())
     } else if weight.get() < u64::from(objects) || weight.get().max(html.get()) > MOST_ANSWER {
         Some(format!(
             "has pages of {objects} objects with {weight}: each has a byte at least, and all 1 TiB at most"
@@ -362,6 +364,7 @@ mod tests {
             Page { weight: Bytes(19), ..SMALL },
             Page { objects: MOST_OBJECTS + 1, ..SMALL },
             Page { request: Bytes(15), ..SMALL },
+            Page { html: Bytes(0), ..SMALL },
             Page { html: Bytes(MOST_ANSWER + 1), ..SMALL },
         ];
         for page in wrong {

@@ -13,6 +13,9 @@ use crate::transport::{Figure, Figures};
 /// standard deviation of 111.6 ms. Of the lognormal distribution that has both this is sigma: sqrt(ln(1 + (111.6 / 238.656)^2)).
 const SIGMA: f64 = 0.445;
 
+/// Between two keystrokes, on average, at least: each is kept.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+
 /// What a terminal is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
@@ -32,8 +35,8 @@ impl Default for Terminal {
 
 pub(crate) fn description(terminal: Terminal) -> Description {
     let sizes = u64::from(HEADER_LEN)..=u64::from(MOST_REQUEST);
-    let problem = if terminal.interval == Duration::ZERO {
-        Some("types without pause: its interval is zero".to_owned())
+    let problem = if terminal.interval < LEAST_INTERVAL {
+        Some(format!("has an interval of {} between keystrokes: 1 ms at least", terminal.interval))
     } else if sizes.contains(&terminal.size.get()) {
         None
     } else {

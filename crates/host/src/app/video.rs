@@ -95,8 +95,8 @@ fn problem(video: Video) -> Option<String> {
         Some(format!(
             "has a buffer of {buffer}: two segments at least, of which one plays while the next comes"
         ))
-    } else if start > buffer {
-        Some(format!("starts with {start}, which its buffer of {buffer} never holds"))
+    } else if start > segment * (buffer.as_nanos() / segment.as_nanos()) {
+        Some(format!("starts with {start}, more than the whole segments that its buffer of {buffer} holds"))
     } else if highest > MOST_ANSWER {
         Some("has segments of more than 1 TiB".to_owned())
     } else {
@@ -419,6 +419,8 @@ mod tests {
             Video { segment: Duration::ZERO, ..video() },
             Video { buffer: Duration::from_secs(3), ..video() },
             Video { start: Duration::from_secs(21), ..video() },
+            // Two segments of 2 s, and no room for a third one.
+            Video { buffer: Duration::from_secs(5), start: Duration::from_secs(5), ..video() },
         ];
         for video in wrong {
             assert!(problem(video).is_some(), "{video:?}");

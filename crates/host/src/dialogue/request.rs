@@ -14,7 +14,7 @@ pub const MOST_REQUEST: u32 = 1 << 20;
 pub struct Request {
     /// Its own bytes.
     pub len: u32,
-    /// Bytes of the answer.
+    /// Bytes of the answer; one at least, for it is its last byte that ends the wait.
     pub answer: u64,
 }
 

@@ -63,11 +63,15 @@ impl Connection {
 
     /// Whether it is open since now.
     fn has_opened(&mut self) -> bool {
-        if self.stage == Stage::Connecting && self.socket.peer_addr().is_ok() {
-            self.stage = Stage::Open;
-            return true;
+        if self.stage != Stage::Connecting {
+            return false;
         }
-        false
+        if !matches!(self.socket.take_error(), Ok(None)) {
+            self.stage = Stage::Over;
+        } else if self.socket.peer_addr().is_ok() {
+            self.stage = Stage::Open;
+        }
+        self.stage == Stage::Open
     }
 
     /// Takes what has come; how many new bytes that were.
