@@ -30,8 +30,9 @@ __all__ = [
 
 __version__: str
 LONGEST_FILE: int
-LONGEST_TRACE: int
 """The longest scenario file that is read, bytes."""
+LONGEST_TRACE: int
+"""The longest file of a trace that is read, bytes."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be used. `str()` shows the line, what was expected and the nearest valid name."""

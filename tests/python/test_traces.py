@@ -18,7 +18,7 @@ def test_what_is_drawn_is_shown(handfast: Command, tmp_path: Path) -> None:
     drawn = handfast("trace", "generate", "starlink", "--seed", "1", "--duration", "1min")
     file.write_text(drawn.stdout)
     assert drawn.stdout.startswith("time_s,rate_bps,delay_ms,loss\n0,")
-    shown = handfast("trace", "show", str(file)).stdout
+    shown = handfast("trace", "show", file.name).stdout
     assert "length   60 s" in shown
     assert max(len(line) for line in shown.splitlines()) <= 80
     facts = json.loads(handfast("trace", "show", str(file), "--json").stdout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -29,7 +29,7 @@ lines that hold until the next, under names that carry their unit:
 
 group = typer.Typer(no_args_is_help=True, help=HELP)
 
-Way = Annotated[Literal["down", "up"], typer.Option("--way", help="To the user, or from the user.")]
+Way = Annotated[str, typer.Option("--way", metavar="WAY", help="down, to the user, or up, from the user.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it goes; without it, standard output.")]
 
 
@@ -74,7 +74,7 @@ def generate(
 
     \b
     handfast trace generate starlink --seed 1 --duration 60s > home.csv
-    handfast trace generate starlink --seed 1 --duration 60s --way up > home-up.csv
+    handfast trace generate starlink --seed 1 --way up > home-up.csv
 
     With one seed both ways have one course. In a scenario `trace = {generate =
     "starlink"}` draws another for each run.
@@ -82,7 +82,13 @@ def generate(
     names = [name for name, _ in _handfast.generators()]
     if name not in names:
         raise unknown(f"there is no generator {name!r}", name, names)
+    _check_way(way)
     _write(_handfast.Trace.generate(name, way, _seconds(duration), seed).csv(), out)
+
+
+def _check_way(way: str) -> None:
+    if way not in ("down", "up"):
+        raise InputError(f"`--way {way}`: expected down or up")
 
 
 def _seconds(text: str) -> float:
@@ -96,7 +102,7 @@ def _seconds(text: str) -> float:
 
 @group.command("import")
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Recordings.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Recordings.")],
     time: Annotated[str | None, typer.Option("--time", metavar="COLUMN:UNIT", help="s, ms, us or date.")] = None,
     rate: Annotated[
         str | None, typer.Option("--rate", metavar="COLUMN:UNIT", help="bit/s, kbit/s, Mbit/s or Gbit/s.")
@@ -126,6 +132,7 @@ def import_(
     Starlink-on-the-Road. A recording is cut where it pauses for ten times as
     long as its lines are apart. What was found goes to standard error.
     """
+    _check_way(way)
     mapping = _mapping(time, rate, delay, rtt, loss)
     if len(files) > 1 and (out is None or not out.is_dir()):
         raise InputError("of several recordings: give `--out` a folder that exists")
