@@ -119,11 +119,5 @@ fn linux_reno() -> Config {
 }
 
 fn linux_bbr() -> Config {
-    Config {
-        congestion_control: CongestionControl::LinuxBbr,
-        hystart: false,
-        // The others as well, once all that rests on them is run again (docs/reference/linux-profile.md).
-        rtt_estimation: RttEstimation::LinuxSacks,
-        ..linux()
-    }
+    Config { congestion_control: CongestionControl::LinuxBbr, hystart: false, ..linux() }
 }
