@@ -73,7 +73,7 @@ def _legend(made: Common) -> str:
         f"\nA percentage is the share of what the links could have carried: the median of {len(made.seeds)} seeds, "
         f"{made.duration_s:g} s each. Linux today: CUBIC with RACK-TLP. Stall: seconds from the link's return to the "
         "first new data. Gain: points above Linux today. Best remedy: the cheapest of those within 0.2 points of "
-        "the best, seed by seed; +2: two more are. `linux-bbr` is not among them."
+        "the best, seed by seed; +2: two more are."
         f"{RECONNECTS if reconnects else ''}\n\n"
         f"Who must change what:\n{who}"
     )
