@@ -42,7 +42,8 @@ def test_the_rows_of_the_readme_are_rows() -> None:
     for group in GROUPS:
         plan = read_plan(shipped.file(f"{FOLDER}/sweeps/{group.key}.toml"))
         assert set(group.shown) <= set(plan.axes["row"])
-        assert group.shown
+    # A first page has no room for all.
+    assert [group.key for group in GROUPS if not group.shown] == ["queues", "drawn", "cellular"]
 
 
 def test_every_scheme_that_cannot_be_run_is_one_of_the_table() -> None:

@@ -55,12 +55,12 @@ def fidelity(
     handfast fidelity --seed 7 --cases 30       some ten minutes; root
     handfast fidelity --seed 7 --case 3         one of them again
     handfast fidelity --seed 7 --scheme linux-bbr    all of them by BBR
-    handfast fidelity --seed 7 --kernel-twice        what no simulator could beat
+    handfast fidelity --seed 7 --kernel-twice        how far the kernel is from itself
     handfast compare out/fidelity-7/case-03/scenario.toml --backend sim,lab
 
-    Each case goes to a folder of DIR (--out, else out/fidelity-SEED, and with
-    --scheme out/fidelity-SEED-SCHEME, and with --kernel-twice another
-    -kernel), with its scenario; with --json alone
+    Each case goes to a folder of DIR (--out, else out/fidelity-SEED; its name
+    ends in -SCHEME with --scheme and in -kernel with --kernel-twice), with its
+    scenario; with --json alone
     nothing is written. A lab run that was late is repeated once. Exit code 1:
     fewer than 80 % of the cases are within bounds
     (docs/explanation/fidelity.md).
@@ -87,7 +87,7 @@ def _print(made: Fidelity, out: Path | None) -> None:
     screen.print(_kinds(made))
     invalid = [row for row in made.rows if not row.counts]
     for row in invalid:
-        console.note(f"case {row.case.number} does not count: {'; '.join(row.lab.problems)}")
+        console.note(f"case {row.case.number} does not count: {'; '.join(row.problems)}")
     share = f" ({made.within / len(made.counted):.0%}; at least {SHARE:.0%} is wanted)" if made.counted else ""
     screen.print(f"{made.within} of {len(made.counted)} cases within bounds{share}")
     if out is not None:

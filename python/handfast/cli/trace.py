@@ -31,6 +31,8 @@ group = typer.Typer(no_args_is_help=True, help=HELP)
 
 Way = Annotated[str, typer.Option("--way", metavar="WAY", help="down, to the user, or up, from the user.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it goes; without it, standard output.")]
+SHORTEST, LONGEST = 1e-3, 86400.0
+"""Of what is drawn, seconds."""
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +67,7 @@ def show(
 @group.command()
 def generate(
     name: Annotated[str, typer.Argument(metavar="NAME", help="starlink, mmwave or train.")],
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draws another.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Another draws another.")] = 1,
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long, e.g. 60s or 10min.")] = "60s",
     way: Way = "down",
     out: Out = None,
@@ -95,8 +97,11 @@ def _seconds(text: str) -> float:
     units = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
     for unit, worth in units.items():
         number = text.removesuffix(unit)
-        if number != text and number.replace(".", "", 1).isdigit():
-            return float(number) * worth
+        if number != text and number.replace(".", "", 1).isdecimal():
+            seconds = float(number) * worth
+            if not SHORTEST <= seconds <= LONGEST:
+                raise InputError(f"`--duration {text}`: expected 1 ms to 24 h")
+            return seconds
     raise InputError(f"`--duration {text}`: expected a time such as 60s, 10min or 1h")
 
 

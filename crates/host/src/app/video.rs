@@ -274,12 +274,14 @@ impl Client for Player {
             Playback::Stalled(since) => now.since(since),
             Playback::Starting(_) | Playback::Playing => Duration::ZERO,
         };
+        let begun = !matches!(last.playback, Playback::Starting(_));
         let (sum, segments) = self.rates;
         let mean = (segments > 0).then(|| sum as f64 / segments as f64);
         Figures::from([
             ("video_start_s", Figure::Value(self.start_delay.map(Duration::as_secs_f64))),
             ("video_stalls", Figure::Count(last.stalls)),
-            ("video_stalled_s", Figure::Value(Some((self.stalled + stall).as_secs_f64()))),
+            // Who has seen nothing has not waited between two pictures, and is not better off for that.
+            ("video_stalled_s", Figure::Value(begun.then(|| (self.stalled + stall).as_secs_f64()))),
             ("video_played_s", Figure::Value(Some(last.played.as_secs_f64()))),
             ("video_mean_bps", Figure::Value(mean)),
             ("video_switches", Figure::Count(self.switches)),

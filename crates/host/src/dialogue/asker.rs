@@ -57,7 +57,8 @@ impl Asker {
             && !self.stopped
             && self.client.deadline().is_some_and(|due| due <= now.min(self.stop))
         {
-            self.client.on_timer(now);
+            // A driver may be late; what is due after the stop is not asked.
+            self.client.on_timer(now.min(self.stop));
         }
         self.stopped |= self.stop <= now;
     }
@@ -91,7 +92,7 @@ impl Asker {
                 return;
             }
             self.connections[connection].waiting.pop_front();
-            if !self.stopped {
+            if !self.stopped && now < self.stop {
                 self.client.on_answer(now, connection);
             }
         }

@@ -134,9 +134,12 @@ impl Trace {
         // Whole windows: what the last one lacks of its time would change its rate.
         let windows = self.length().as_nanos().div_ceil(WINDOW.as_nanos()).max(1);
         let rates = once.rates(WINDOW * windows, WINDOW);
-        let mut steps: Vec<_> =
-            rates.map(|(at, rate)| Step { at: at.since(Instant::ZERO), rate, ..Step::default() }).collect();
-        steps.dedup_by(|next, one| next.rate == one.rate);
+        let mut steps: Vec<Step> = Vec::new();
+        for (at, rate) in rates {
+            if steps.last().is_none_or(|last| last.rate != rate) {
+                steps.push(Step { at: at.since(Instant::ZERO), rate, ..Step::default() });
+            }
+        }
         let last = steps.last().copied().unwrap_or_default();
         steps.push(Step { at: WINDOW * windows, ..last });
         Steps::new(steps, [true, false, false], AtEnd::Repeat).unwrap_or_else(|_| Steps::still())
@@ -144,7 +147,8 @@ impl Trace {
 
     /// The highest rate of any [`WINDOW`] of the trace.
     pub fn peak_rate(&self) -> Option<BitRate> {
-        let run = self.length().max(WINDOW);
+        // One window more: what is held after the last line counts too.
+        let run = self.length() + WINDOW;
         self.rates(run, WINDOW).map(|(_, rate)| rate).max()
     }
 

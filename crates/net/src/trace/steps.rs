@@ -73,7 +73,10 @@ impl Steps {
 
     /// How long each step lasts in one round.
     pub(super) fn spells(&self) -> impl Iterator<Item = (&Step, Duration)> {
-        self.list.windows(2).map(|pair| (&pair[0], pair[1].at.saturating_sub(pair[0].at)))
+        let pairs = self.list.windows(2).map(|pair| (&pair[0], pair[1].at.saturating_sub(pair[0].at)));
+        // One line alone holds for ever: any time stands for that.
+        let only = self.list.first().filter(|_| self.list.len() == 1).map(|step| (step, super::WINDOW));
+        pairs.chain(only)
     }
 
     /// The steps.

@@ -32,7 +32,7 @@ impl Trace {
         Summary {
             length: self.length(),
             entries: self.entries(),
-            mean_rate: self.mean_rate(self.length()),
+            mean_rate: self.mean_rate(self.length().max(WINDOW)),
             peak_rate: self.peak_rate(),
             outages: outages.as_ref().map(Vec::len),
             longest_outage: outages.and_then(|outages| outages.into_iter().max()),
@@ -106,6 +106,22 @@ mod tests {
 
     fn summary(text: &str) -> Summary {
         Trace::parse(text, AtEnd::Repeat).unwrap().summary()
+    }
+
+    #[test]
+    fn one_line_says_what_always_holds() {
+        let of_one =
+            Trace::parse("time_s,rate_mbps,delay_ms,loss\n0,8,5,0.1\n", AtEnd::Hold).unwrap().summary();
+        let five = Duration::from_millis(5);
+        assert_eq!(of_one.delay, Some([five; 3]));
+        assert!(of_one.loss.is_some_and(|loss| (loss - 0.1).abs() < 1e-9));
+        assert_eq!(of_one.mean_rate, Some(handfast_core::BitRate::from_bps(8_000_000)));
+    }
+
+    #[test]
+    fn what_is_held_at_the_end_is_part_of_the_peak() {
+        let held = Trace::parse("time_s,rate_mbps\n0,1\n1,100\n", AtEnd::Hold).unwrap();
+        assert_eq!(held.peak_rate(), Some(handfast_core::BitRate::from_bps(100_000_000)));
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl Values {
             let number = match metric.aggregation {
                 Aggregation::OutageMean => outage_mean(all.recoveries, id).map(Number::Real),
                 Aggregation::Computed(compute, _) => compute(all).map(Number::Real),
-                rule => by_rule(rule, flows(), id),
+                // Of what only some flows have, those.
+                rule => by_rule(rule, flows().filter(|values| !metric.optional || values.measures(id)), id),
             };
             values.set(id, number);
         }

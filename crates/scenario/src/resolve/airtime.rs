@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_net::QueueLimit;
-use handfast_radio::airtime::{Physical, TxRates};
+use handfast_radio::airtime::{Band, Physical, TxRates};
 use handfast_radio::retries::Retries;
 
 use super::links::{Links, OnAir, Said};
@@ -38,13 +38,13 @@ pub(super) fn resolve(
         let follows = on_air.said.each_ref().map(|said| said.rate.is_none() && moves && !minstrel);
         let air = air(&table.value, follows);
         let medium = *media.entry(ap).or_insert(air);
-        if (medium.physical, medium.retries) != (air.physical, air.retries) {
+        if described(&medium) != described(&air) {
             let title =
                 format!("access point `{}` has one medium, described in two ways", nodes.list[ap].name);
             let problem = Problem::at(table.span.clone(), title);
-            return Err(
-                problem.expected("expected the same slots, `attempts` and `undetected` for all of its links")
-            );
+            return Err(problem.expected(
+                "expected the same band, slots, `attempts` and `undetected` for all of its links",
+            ));
         }
         all.insert(on_air.link, air);
     }
@@ -76,6 +76,11 @@ fn check(direction: &Direction, said: &Said, on_air: &OnAir, moves: bool, links:
         return Err(problem.expected("expected a `queue` such as \"100pkt\""));
     }
     Ok(())
+}
+
+/// What all stations of one medium have in common.
+fn described(air: &Air) -> (Physical, Retries, Band) {
+    (air.physical, air.retries, air.aggregation.band)
 }
 
 fn air(table: &AirTable, follows: [bool; 2]) -> Air {

@@ -38,7 +38,8 @@ impl Traces {
             }
             (None, Some(text), None) => {
                 only_drawn(value)?;
-                let key = format!("text {}", text.value);
+                // No path has that octet.
+                let key = format!("\0{}", text.value);
                 recorded(&mut self.read, &key, end, &text.span, "the trace", || Ok(text.value.clone()))
             }
             (None, None, Some(generate)) => {
@@ -132,7 +133,9 @@ impl LinkTrace {
     /// What stands for its rate where only one can be said: the mean over its length, or over ten minutes that are drawn.
     pub(super) fn usual_rate(&self) -> Option<BitRate> {
         let trace = self.usual();
-        trace.mean_rate(trace.length().max(Duration::from_secs(1)))
+        // A link's rate is above zero.
+        let mean = trace.mean_rate(trace.length().max(Duration::from_secs(1)));
+        mean.map(|rate| rate.max(BitRate::from_bps(1)))
     }
 
     /// What stands for its delay: the shortest.

@@ -29,7 +29,8 @@ fn slow_start(window: &mut Window, acked: u64) -> u64 {
 /// `tcp_may_raise_cwnd`: where segments are overtaken by more than `tcp_reordering`, all that arrives counts, in order or not.
 pub(super) fn may_raise_cwnd(window: &Window, ack: &AckSample) -> bool {
     let progress = ack.acked > 0 || (ack.reorders_far && ack.counted > 0);
-    progress && ack.phase != Phase::Recovery && ack.used(window)
+    // RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd; Linux is in `TCP_CA_CWR` then.
+    progress && !ack.ecn_echo && ack.phase != Phase::Recovery && ack.used(window)
 }
 
 /// `tcp_reno_cong_avoid`, `cubictcp_cong_avoid`: what slow start leaves over counts in congestion avoidance.

@@ -35,9 +35,12 @@ impl Answers {
         *self = Self { answered: max, marked: max, cwr_due: true };
     }
 
-    /// The last reduction was not needed and is taken back: there is nothing to tell of (Linux's `tcp_ecn_withdraw_cwr`).
+    /// The last reduction was not needed and is taken back: there is nothing to tell of (Linux's `tcp_ecn_withdraw_cwr`). One for a
+    /// mark stands: the loss that followed reduced nothing.
     pub(crate) fn on_undo(&mut self) {
-        *self = Self::default();
+        if self.marked == 0 {
+            *self = Self::default();
+        }
     }
 
     /// New data leaves. Whether it has CWR.
@@ -80,5 +83,8 @@ mod tests {
         answers.on_loss(2_001);
         answers.on_undo();
         assert!(!answers.take_cwr() && answers.is_new(1));
+        answers.on_mark(12_001);
+        answers.on_undo();
+        assert!(answers.has_answered(12_000) && !answers.is_new(12_001));
     }
 }

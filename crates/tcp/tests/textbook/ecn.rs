@@ -108,6 +108,27 @@ fn a_mark_halves_the_window_and_nothing_is_sent_again() {
 }
 
 #[test]
+fn an_acknowledgement_with_an_echo_lets_no_window_grow() {
+    for name in PROFILES {
+        let mut s = bulk(capable(name), 200);
+        s.run(50, |_| Fate::Drop);
+        echo(&mut s, 1000, &[]);
+        let reduced = s.window();
+        for octet in 2..=10 {
+            echo(&mut s, octet * 1000, &[]);
+        }
+        assert_eq!(s.window(), reduced, "{name}");
+        // Without the echo the same acknowledgements do.
+        let mut s = bulk(capable(name), 200);
+        s.run(50, |_| Fate::Drop);
+        echo(&mut s, 1000, &[]);
+        let reduced = s.window().0;
+        (2..=10).for_each(|octet| _ = s.answer(octet * 1000, &[]));
+        assert!(s.window().0 > reduced, "{name}");
+    }
+}
+
+#[test]
 fn every_acknowledgement_tells_of_the_mark_until_the_sender_has_answered() {
     let mut s = bulk(capable("sack"), 200);
     s.run(400, mark(&[3]));

@@ -45,7 +45,7 @@ GROUPS = (
         cannot={**_STORES, "zwa": "it answers for a station that it knows to be away, and so presumes announced roams"},
     ),
     Group("lossy", "announced roam, lossy radios", "lost:", ("1 in 100",), cannot=_STORES),
-    Group("queues", "announced roam of about 3 s, queues of today", "", cannot=_STORES),
+    Group("queues", "announced roam, queues of today", "about 3 s,", cannot=_STORES),
     Group("drawn", "no roam, a radio whose rate varies", ""),
     Group("cellular", "LTE, a handover every 4 s", "the old cell", cannot=_STORES),
     Group("to-cell", "vertical: Wi-Fi to cell", "about", ("3 s",), cannot=_STORES),

@@ -41,6 +41,12 @@ class Row:
         return self.lab.valid and self.beside.valid
 
     @property
+    def problems(self) -> list[str]:
+        """Why it does not count."""
+        ours = [] if self.beside.backend == SIM else self.beside.problems
+        return [*ours, *self.lab.problems]
+
+    @property
     def metrics(self) -> dict[str, Compared]:
         """Each metric, by the measure's name."""
         return {bound.measure: compare(bound, self.beside, self.lab) for bound in BOUNDS}
@@ -217,7 +223,7 @@ def _row(row: Row, against: str) -> Mapping[str, Any]:
         "duration_s": case.duration_ms / 1e3,
         "valid": row.counts,
         "attempts": row.attempts,
-        "problems": list(row.lab.problems),
+        "problems": row.problems,
         "lateness_p99_s": environment.lateness_p99_s if environment is not None else None,
         "metrics": {name: _compared(one, against) for name, one in row.metrics.items()},
         "within": row.within if row.counts else None,
