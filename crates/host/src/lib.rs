@@ -6,6 +6,7 @@
 //! - [`session`]: between an application and the connections that carry its bytes;
 //! - [`app`]: what applications send and when, one application a file;
 //! - [`dialogue`]: applications of two ends, of which one asks and the other answers;
+//! - [`over_tcp`]: both ends of these over TCP;
 //! - [`transport`]: transports besides TCP, one a file; QUIC would be one;
 //! - [`sctp`]: an application's stream over SCTP;
 //! - [`mptcp`]: the same over Multipath TCP;
@@ -18,6 +19,7 @@ pub mod app;
 pub mod dialogue;
 pub mod meter;
 pub mod mptcp;
+pub mod over_tcp;
 pub mod ports;
 pub mod probe;
 pub mod rank;

@@ -393,8 +393,8 @@ mod tests {
     use crate::testing::{self, Net};
     use crate::topology::Topology;
     use handfast_core::Bytes;
+    use handfast_host::app::dialogues::Kind as Dialogue;
     use handfast_host::app::terminal::Terminal;
-    use handfast_host::dialogue::Kind as Dialogue;
     use handfast_net::cell::Profile;
     use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 

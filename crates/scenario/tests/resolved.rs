@@ -2,11 +2,11 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_document::testing::edited;
+use handfast_host::app::dialogues::Kind as Dialogue;
 use handfast_host::app::page::{Http, Page};
 use handfast_host::app::terminal::Terminal;
 use handfast_host::app::video::{Ladder, Video};
 use handfast_host::app::{Notice, Reconnect};
-use handfast_host::dialogue::Kind as Dialogue;
 use handfast_net::cell::{Profile, RequestProfile};
 use handfast_net::queue::codel;
 use handfast_radio::airtime::{Physical, Rates, TxRates};

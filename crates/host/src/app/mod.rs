@@ -2,6 +2,7 @@
 //! use TCP is a [`transport::Kind`].
 
 mod bulk;
+pub mod dialogues;
 mod draw;
 mod paced;
 pub mod page;
@@ -21,7 +22,6 @@ pub use reconnecting::{Notice, Reconnect};
 pub use sink::Sink;
 pub use source::Source;
 
-use crate::dialogue;
 use crate::transport::{self, Transport};
 
 /// What an application does.
@@ -50,7 +50,7 @@ pub enum App {
     /// Sends by another transport than TCP.
     Over(transport::Kind),
     /// Asks, and is answered.
-    Dialogue(dialogue::Kind),
+    Dialogue(dialogues::Kind),
 }
 
 /// The hash of a scenario is of this text. That of a transport stands alone, as when each was a variant here.
@@ -156,7 +156,7 @@ impl App {
     }
 
     /// How its ends talk, if one asks and the other answers.
-    pub fn dialogue(self) -> Option<dialogue::Kind> {
+    pub fn dialogue(self) -> Option<dialogues::Kind> {
         match self {
             Self::Dialogue(kind) => Some(kind),
             _ => None,

@@ -222,7 +222,7 @@ impl Client for Browser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogue::testing::{World, at};
+    use crate::over_tcp::testing::{World, at};
     use proptest::prelude::*;
 
     const SMALL: Page = Page {

@@ -130,7 +130,7 @@ impl Client for Typist {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogue::testing::{World, at};
+    use crate::over_tcp::testing::{World, at};
     use crate::session::Ending;
     use proptest::prelude::*;
 

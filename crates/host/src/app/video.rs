@@ -292,7 +292,7 @@ impl Client for Player {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogue::testing::{World, at};
+    use crate::over_tcp::testing::{World, at};
     use handfast_core::Stream;
     use proptest::prelude::*;
 

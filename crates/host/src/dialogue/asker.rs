@@ -104,7 +104,7 @@ impl Asker {
     }
 
     /// Whether it may have several connections.
-    pub(super) fn has_several(&self) -> bool {
+    pub(crate) fn has_several(&self) -> bool {
         self.connections.len() > 1
     }
 

@@ -8,6 +8,7 @@ mod generate;
 mod import;
 mod mahimahi;
 mod opportunities;
+mod parse;
 mod rate;
 mod served;
 mod steps;

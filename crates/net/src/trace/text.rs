@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AtEnd, Trace, csv, mahimahi};
+use super::Trace;
 
 /// Why a text is no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,22 +36,6 @@ impl fmt::Display for TraceError {
 }
 
 impl std::error::Error for TraceError {}
-
-impl Trace {
-    /// Reads a text: mahimahi's format where each line is a number, or else lines of comma-separated values under names
-    /// such as `time_s,rate_mbps,delay_ms,loss`.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, and where.
-    pub fn parse(text: &str, at_end: AtEnd) -> Result<Self, TraceError> {
-        check_length(text)?;
-        let first = told(text).next().map_or("", |(_, line)| line);
-        if first.contains(|c: char| c == ',' || c.is_alphabetic()) {
-            return csv::read(text, at_end);
-        }
-        mahimahi::read(text, at_end)
-    }
-}
 
 /// Neither longer nor of more lines than what is read.
 pub(super) fn check_length(text: &str) -> Result<(), TraceError> {

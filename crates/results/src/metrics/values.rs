@@ -162,8 +162,8 @@ mod tests {
     use super::*;
     use handfast_core::{Bytes, Duration, Instant};
     use handfast_host::App;
+    use handfast_host::app::dialogues::Kind as Dialogue;
     use handfast_host::app::{page::Page, terminal::Terminal, video::Video};
-    use handfast_host::dialogue::Kind as Dialogue;
     use handfast_host::transport::Kind;
 
     #[test]

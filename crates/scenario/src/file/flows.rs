@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use handfast_host::App;
+use handfast_host::app::dialogues::Kind as Dialogue;
 use handfast_host::app::{Notice, Reconnect};
-use handfast_host::dialogue::Kind as Dialogue;
 use handfast_host::probe::Measures;
 use handfast_host::transport::Kind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

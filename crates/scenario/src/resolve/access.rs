@@ -4,28 +4,11 @@ use handfast_core::Duration;
 use handfast_document::{Checked, Located, Problem};
 use handfast_net::cell::{Profile, RequestProfile};
 
+use super::cellular::Cellular;
 use super::links::Links;
 use super::nodes::Nodes;
-use crate::file::{Access, Generation, LinkShape, TimeSpan};
-use crate::model::{Direction, LinkId, radio};
-
-/// A link with a cellular radio.
-pub(super) struct Cellular {
-    pub(super) link: LinkId,
-    /// Of each direction: what the file says of its radio, and whether it says something of its queue.
-    pub(super) directions: [(Option<Located<Access>>, bool); 2],
-}
-
-impl Cellular {
-    /// The first of the shapes of each direction that says a thing decides it; [`None`]: none has a radio.
-    pub(super) fn of(link: LinkId, shapes: [&[&LinkShape]; 2]) -> Option<Self> {
-        let directions = shapes.map(|shapes| {
-            let access = shapes.iter().find_map(|shape| shape.access.clone());
-            (access, shapes.iter().any(|shape| shape.queue.is_some()))
-        });
-        directions.iter().any(|(access, _)| access.is_some()).then_some(Self { link, directions })
-    }
-}
+use crate::file::{Access, Generation, TimeSpan};
+use crate::model::{Direction, radio};
 
 /// Gives each direction its radio.
 pub(super) fn resolve(nodes: &Nodes, links: &mut Links) -> Checked<()> {

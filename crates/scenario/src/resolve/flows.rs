@@ -129,7 +129,7 @@ impl Flows {
         }
         Ok(Pattern {
             app: app(shape, span)?,
-            transport: transport(shape)?,
+            transport: transport(shape, of_shape(shape))?,
             start,
             stagger: shape.stagger.map_or(Duration::ZERO, |span| span.0),
             jitter: shape.jitter.map_or(Duration::ZERO, |span| span.0),

@@ -6,7 +6,7 @@ use handfast_net::queue::drop_tail;
 use handfast_net::trace::Way;
 use handfast_net::{Direction, Queue};
 
-use super::access::Cellular;
+use super::cellular::Cellular;
 use super::names::Names;
 use super::nodes::Nodes;
 use super::queue;

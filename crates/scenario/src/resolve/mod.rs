@@ -4,6 +4,7 @@ pub(crate) mod access;
 mod agents;
 mod air;
 mod airtime;
+mod cellular;
 mod course;
 mod events;
 mod flows;

@@ -2,15 +2,13 @@
 
 use handfast_document::{Checked, Problem, Span};
 
-use super::flows::of_shape;
 use crate::file::{FlowShape, Word};
-use crate::model::Protocol;
+use crate::model::{App, Protocol};
 
-/// What carries the flows of a table, if the table says nothing that this cannot do.
-pub(super) fn transport(shape: &FlowShape) -> Checked<Protocol> {
+/// What carries the flows of a table with this application, if the table says nothing that this cannot do.
+pub(super) fn transport(shape: &FlowShape, app: App) -> Checked<Protocol> {
     let Some(given) = &shape.transport else { return Ok(Protocol::Tcp) };
     let Word(protocol) = given.value;
-    let app = of_shape(shape);
     if !app.uses_tcp() {
         let title = "`app` has a transport of its own";
         return Err(Problem::at(given.span.clone(), title).help("leave out `transport`"));

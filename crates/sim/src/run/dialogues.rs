@@ -2,8 +2,10 @@
 
 use handfast_core::Instant;
 use handfast_host::app::Sink;
-use handfast_host::dialogue::{Asker, Asking, Kind, Serving, SharedAsker};
+use handfast_host::app::dialogues::Kind;
+use handfast_host::dialogue::{Asker, SharedAsker};
 use handfast_host::meter::SharedMeter;
+use handfast_host::over_tcp::{Asking, Serving};
 use handfast_scenario::{FlowId, Scenario, Scheme};
 
 use crate::engine::entry::{Key, Machine};
@@ -11,7 +13,7 @@ use crate::engine::ids::ConnectionId;
 use crate::hosts::connection::{Connection, iss};
 use crate::run::layout::{Ends, Layout, Ranks};
 use crate::run::network::Network;
-use crate::run::open::places_of;
+use crate::run::places::places_of;
 
 /// Opens both ends of a flow: the client, at the receiving end, opens the connections when it wants them.
 pub(crate) fn open(

@@ -7,6 +7,7 @@ mod layout;
 mod network;
 mod open;
 mod options;
+mod places;
 mod refused;
 mod report;
 mod simulation;

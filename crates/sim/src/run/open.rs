@@ -12,12 +12,13 @@ use crate::RunError;
 use crate::engine::entry::{Key, Machine};
 use crate::engine::ids::ConnectionId;
 use crate::engine::queue::Timer;
-use crate::hosts::connection::{Connection, Local, Remote, SocketAddress, iss};
+use crate::hosts::connection::{Connection, iss};
 use crate::hosts::moving::Moving;
 use crate::hosts::reconnect::Again;
 use crate::hosts::sessions::Between;
 use crate::run::layout::{Ends, Layout, Ranks};
 use crate::run::network::{MOVING, Network};
+use crate::run::places::places_of;
 use crate::run::{dialogues, transports};
 
 /// Opens the ends of all flows at their start.
@@ -142,28 +143,6 @@ impl<'a> Layered<'a> {
         }
         Ok(found)
     }
-}
-
-/// Where the sender of a stream of a flow is and where its peer, and the same of its receiver.
-pub(crate) fn places_of(
-    network: &Network,
-    scenario: &Scenario,
-    layout: &Layout<'_>,
-    ends: &Ends,
-    id: FlowId,
-    stream: StreamId,
-) -> [(Local, Remote); 2] {
-    let flow = &scenario.flows[id];
-    let nodes = [flow.from, flow.to];
-    let outs = [&layout.paths.forward[id], &layout.paths.backward[id]].map(|path| path[0]);
-    let socket = |end: usize| SocketAddress {
-        address: network.addresses.first(nodes[end]),
-        port: ends.ports[stream as usize][end],
-    };
-    [0, 1].map(|end| {
-        let local = Local { node: nodes[end] as u32, out: outs[end], socket: socket(end) };
-        (local, Remote { goal: network.topology.goal(nodes[1 - end]), socket: socket(1 - end) })
-    })
 }
 
 impl Network {

@@ -7,8 +7,9 @@ use handfast_core::{Bytes, Duration, Instant, SeqNum};
 use handfast_tcp::{Config, Endpoint, Received};
 use handfast_wire::tcp::Segment;
 
-use super::{Asker, Asking, Client, Serving, SharedAsker};
+use super::{Asking, Serving};
 use crate::app::Sink;
+use crate::dialogue::{Asker, Client, SharedAsker};
 use crate::session::Next;
 use crate::transport::Figures;
 

@@ -3,8 +3,8 @@
 use handfast_core::Instant;
 use handfast_tcp::{Endpoint, State};
 
-use super::request::Requests;
 use crate::app::Source;
+use crate::dialogue::request::Requests;
 use crate::session::{Next, Sending};
 
 /// One of the connections of a server.

@@ -5,8 +5,8 @@ use handfast_core::Instant;
 use handfast_tcp::{Endpoint, Event, State};
 use handfast_wire::Payload;
 
-use super::SharedAsker;
 use crate::app::Sink;
+use crate::dialogue::SharedAsker;
 use crate::session::Next;
 
 /// One of the connections of a client.
