@@ -102,7 +102,7 @@ impl<H: Copy> Impairments<H> {
     pub(crate) fn pass(&mut self, entry: &Entry<H>, counters: &mut Counters) -> Option<Exit<H>> {
         let handle = entry.handle;
         // Every process sees every packet, so that adding one does not change what another decides.
-        let judge = |process: &mut Process| process.judge(entry);
+        let judge = |process: &mut Process| process.judge(entry.size(), entry.has_payload(), entry.departure);
         let fate = self.losses.iter_mut().map(judge).max().unwrap_or(Fate::Intact);
         if fate == Fate::Lost {
             counters.count(Cause::Loss);

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use handfast_core::Stream;
+use handfast_core::{Instant, Stream};
 
 use crate::Loss;
-use crate::fifo::Entry;
 use crate::trace::Trace;
 
 /// What became of a packet, worst last.
@@ -51,20 +50,9 @@ impl Process {
         Self::Traced { trace, stream }
     }
 
-    /// The fate of the next packet.
-    #[inline]
-    pub(crate) fn judge<H>(&mut self, entry: &Entry<H>) -> Fate {
-        if let Self::Traced { trace, stream } = self {
-            // The radio loses what leaves it: the loss of the moment at which the last bit does.
-            return lost_if(stream.chance(trace.loss(entry.departure).unwrap_or(0.0)));
-        }
-        self.judge_any(entry.size(), entry.has_payload())
-    }
-
-    /// The fate of a packet of which it does not count when it left.
-    fn judge_any(&mut self, size: u32, has_payload: bool) -> Fate {
+    /// The fate of the next packet; `departure`: when its last bit left.
+    pub(crate) fn judge(&mut self, size: u32, has_payload: bool, departure: Instant) -> Fate {
         match self {
-            Self::Traced { .. } => Fate::Intact,
             Self::Packet { probability, stream } => lost_if(stream.chance(*probability)),
             Self::Bit { ln_intact, memo, stream } => {
                 if memo.0 != size {
@@ -81,6 +69,8 @@ impl Process {
                 *seen += u64::from(has_payload);
                 lost_if(has_payload && numbers.binary_search(seen).is_ok())
             }
+            // The radio loses what leaves it: the loss of the moment at which the last bit does.
+            Self::Traced { trace, stream } => lost_if(stream.chance(trace.loss(departure).unwrap_or(0.0))),
         }
     }
 }
@@ -122,7 +112,7 @@ mod tests {
 
     fn losses(loss: &Loss, n: u64) -> u64 {
         let mut process = process(loss);
-        (0..n).map(|_| u64::from(process.judge_any(1000, true) != Fate::Intact)).sum()
+        (0..n).map(|_| u64::from(process.judge(1000, true, Instant::ZERO) != Fate::Intact)).sum()
     }
 
     #[test]
@@ -163,14 +153,14 @@ mod tests {
 
     #[test]
     fn bit_errors_corrupt_and_do_not_lose() {
-        assert_eq!(process(&Loss::Bit(1.0)).judge_any(100, false), Fate::Corrupted);
+        assert_eq!(process(&Loss::Bit(1.0)).judge(100, false, Instant::ZERO), Fate::Corrupted);
     }
 
     #[test]
     fn a_list_counts_packets_with_payload_from_one() {
         let mut list = process(&Loss::List(vec![3, 1]));
         let fates: Vec<bool> = [true, false, true, false, true, true]
-            .map(|has_payload| list.judge_any(1000, has_payload) == Fate::Lost)
+            .map(|has_payload| list.judge(1000, has_payload, Instant::ZERO) == Fate::Lost)
             .to_vec();
         assert_eq!(fates, [true, false, false, false, true, false]);
     }
@@ -185,7 +175,8 @@ mod tests {
         assert!((mean - 0.024_762).abs() < 0.0044, "{mean}");
         // Bursts: after a loss the next packet is lost far more often than on average.
         let mut process = process(&loss);
-        let lost: Vec<bool> = (0..200_000).map(|_| process.judge_any(1000, true) == Fate::Lost).collect();
+        let lost: Vec<bool> =
+            (0..200_000).map(|_| process.judge(1000, true, Instant::ZERO) == Fate::Lost).collect();
         let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count();
         let singles = lost.iter().filter(|&&lost| lost).count();
         assert!(pairs as f64 / singles as f64 > 0.3, "{pairs} of {singles}");

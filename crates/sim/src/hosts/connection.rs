@@ -355,9 +355,19 @@ impl Connection {
         self.endpoint.on_segment(now, received);
         match &mut self.role {
             Role::Receiver(sink) => sink.read(now, &mut self.endpoint),
+            Role::Sender(_) => {}
+            _ => self.read_rarely(now),
+        }
+    }
+
+    /// What arrives at one that neither sends nor receives alone. Apart, as what follows: with each segment a test of six roles costs
+    /// more than one of two.
+    #[cold]
+    fn read_rarely(&mut self, now: Instant) {
+        match &mut self.role {
             Role::Client(asking) => asking.read(now, &mut self.endpoint),
             Role::Server(serving) => serving.read(&mut self.endpoint),
-            Role::Sender(_) | Role::Path(_) | Role::Left => {}
+            Role::Receiver(_) | Role::Sender(_) | Role::Path(_) | Role::Left => {}
         }
     }
 
@@ -407,12 +417,7 @@ impl Connection {
         let app = match &self.role {
             Role::Sender(sending) => sending.deadline(),
             Role::Receiver(sink) => sink.deadline(endpoint),
-            Role::Client(asking) => asking.deadline(),
-            Role::Path(carried) => match &**carried {
-                Carried::Sender(sending, _) => sending.deadline(),
-                Carried::Receiver(_) | Carried::Nothing => None,
-            },
-            Role::Server(_) | Role::Left => None,
+            _ => self.rare_deadline(),
         };
         let next = endpoint.deadline().unwrap_or(Instant::MAX).min(app.unwrap_or(Instant::MAX));
         (next < Instant::MAX).then_some(next)
@@ -447,11 +452,31 @@ impl Connection {
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         match &mut self.role {
             Role::Sender(sending) => sending.fill(now, &mut self.endpoint),
-            Role::Client(asking) => asking.fill(now, &mut self.endpoint),
-            Role::Server(serving) => serving.fill(now, &mut self.endpoint),
-            Role::Receiver(_) | Role::Path(_) | Role::Left => {}
+            Role::Receiver(_) => {}
+            _ => self.fill_rarely(now),
         }
         self.endpoint.poll_transmit(now, NO_LIMIT)
+    }
+
+    #[cold]
+    fn fill_rarely(&mut self, now: Instant) {
+        match &mut self.role {
+            Role::Client(asking) => asking.fill(now, &mut self.endpoint),
+            Role::Server(serving) => serving.fill(now, &mut self.endpoint),
+            Role::Sender(_) | Role::Receiver(_) | Role::Path(_) | Role::Left => {}
+        }
+    }
+
+    #[cold]
+    fn rare_deadline(&self) -> Option<Instant> {
+        match &self.role {
+            Role::Client(asking) => asking.deadline(),
+            Role::Path(carried) => match &**carried {
+                Carried::Sender(sending, _) => sending.deadline(),
+                Carried::Receiver(_) | Carried::Nothing => None,
+            },
+            Role::Sender(_) | Role::Receiver(_) | Role::Server(_) | Role::Left => None,
+        }
     }
 
     /// Takes note of what has changed; only once it is open.
@@ -459,11 +484,19 @@ impl Connection {
     pub(crate) fn take_stock(&mut self, now: Instant) -> Next {
         match &mut self.role {
             Role::Sender(sending) => sending.take_stock(now, &mut self.endpoint),
+            Role::Receiver(_) => close_after_peer(now, &mut self.endpoint),
+            _ => self.take_stock_rarely(now),
+        }
+    }
+
+    #[cold]
+    fn take_stock_rarely(&mut self, now: Instant) -> Next {
+        match &mut self.role {
             Role::Client(asking) => asking.take_stock(now, &mut self.endpoint),
             Role::Server(serving) => serving.take_stock(now, &mut self.endpoint),
             // The session's end looks after its paths.
             Role::Path(_) => Next::Wait,
-            Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
+            Role::Sender(_) | Role::Receiver(_) | Role::Left => close_after_peer(now, &mut self.endpoint),
         }
     }
 }
