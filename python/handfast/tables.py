@@ -103,10 +103,10 @@ def groups(results: Sequence[Result]) -> list[tuple[list[str], list[Column]]]:
 def columns(results: Sequence[Result]) -> list[Column]:
     """The columns that say something: what persons feel where all flows are theirs, or else what moves data.
 
-    No stall without an outage, no smallest window where it is 1 everywhere.
+    No stall without an outage, no smallest window where it is 1 everywhere; none of a person, who may just be reading.
     """
     if own := felt_by_all(results):
-        return [*([STALL] if readings.had_outage(results) else []), *own]
+        return list(own)
     shown = list(COLUMNS)
     if not readings.had_outage(results):
         shown.remove(STALL)

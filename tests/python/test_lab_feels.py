@@ -99,6 +99,10 @@ def test_a_call_knows_what_came_too_late() -> None:
     sim, lab = both("{call = {}}")
     assert lab["late_datagrams"] == sim["late_datagrams"] == 0
     assert near(lab, sim, "delay_p95_s")
+    # The path takes longer than that: all are too late.
+    sim, lab = both('{call = {late = "1ms"}}')
+    assert lab["late_datagrams"] == pytest.approx(sim["late_datagrams"], rel=0.05)
+    assert sim["late_datagrams"] > 100
 
 
 def test_our_endpoint_answers_nobody_in_the_lab() -> None:
