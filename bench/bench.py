@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from cases import DUMBBELL, DUMBBELL_10000, SNOOP, STREET, WIRELESS, Case, ns2_missing
+from cases import DUMBBELL, DUMBBELL_10000, DUMBBELL_BBR, SNOOP, STREET, WIRELESS, Case, ns2_missing
 from gate import Gate
 from measure import ROOT, Failed, Sample, build_runner, say
 
@@ -102,6 +102,7 @@ class Bench:
         for case in (WIRELESS, DUMBBELL):
             self.with_series(case)
         self.with_many_flows()
+        self.with_bbr()
         self.with_agents()
 
     def beside_ns2(self, case: Case) -> Row:
@@ -137,6 +138,13 @@ class Bench:
         ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
         self.rows.append(Row(case.name, [many for many, _ in pairs], ratio={"100 flows, cost of a packet": ratio}))
         self.gates.append(Gate(f"{case.name}, times the cost of a packet at 100", ratio, most=SCALE_GATE))
+
+    def with_bbr(self) -> None:
+        """The price of a packet whose sender samples delivery rates and paces."""
+        case = DUMBBELL_BBR
+        pairs = [(self.ours(case, seed), self.ours(DUMBBELL, seed)) for seed in self.seeds(case.name)]
+        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
+        self.rows.append(Row(case.name, [bbr for bbr, _ in pairs], ratio={"CUBIC, cost of a packet": ratio}))
 
     def with_agents(self) -> None:
         """The price of a packet where agents look at it: users run agents."""
