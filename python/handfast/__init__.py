@@ -8,7 +8,7 @@
 ...     print(result.scheme, result.seed, result.aggregate.stall_s)
 """
 
-from handfast import lab
+from handfast import lab, trace
 from handfast._handfast import ScenarioError, __version__
 from handfast.api import Scenario, load, parse
 from handfast.commands import common, compare, doctor, fidelity, peers, report, reproduce, run, schema, sweep
@@ -56,6 +56,7 @@ __all__ = [
     "run",
     "schema",
     "sweep",
+    "trace",
 ]
 
 

@@ -156,6 +156,7 @@ def lab_relay(
     where it is not to be the kernel's, `neighbours` pairs of IP and Ethernet address.
     """
 
+@final
 class Trace:
     """What a direction of a link follows over time."""
 
@@ -170,6 +171,7 @@ class Trace:
     def summary(self) -> str:
         """In figures, as JSON."""
 
+@final
 class Recording:
     """Lines of values under declared columns, cut where they pause."""
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from handfast import _handfast, traces
+from handfast import _handfast
+from handfast import trace as traces
 from handfast.cli import console, options
 from handfast.errors import InputError, unknown
 
