@@ -213,4 +213,5 @@ def test_a_flood_of_well_formed_requests_stops_nobody(
     assert _resident_mb(_pid(made)) < MOST_MB
     counters = made.daemon.ask()["counters"]
     assert counters["connections_crowded"] > 256, counters
-    assert made.daemon.ask()["sessions"] <= 1, "no copy has opened one"
+    # The last page's session may not have ended yet; one that a copy has opened would stay.
+    made.daemon.until(lambda status: status["sessions"] <= 1)
