@@ -9,9 +9,11 @@ use crate::support::{bytes, result, scenario};
 /// The pipe of the path below: 20 Mbit/s times 40 ms, bytes.
 const BDP: f64 = 100_000.0;
 
-/// A download over 20 Mbit/s, 20 ms each way, with more to say of the link.
-fn path(seconds: u64, link: &str, flows: usize) -> String {
-    let flow = "[[flows]]\nfrom = \"server\"\nto = \"client\"\n";
+/// A download over the path below.
+pub(crate) const FLOW: &str = "[[flows]]\nfrom = \"server\"\nto = \"client\"\n";
+
+/// A path of 20 Mbit/s, 20 ms each way, with more to say of the link: 67 segments fill it.
+pub(crate) fn network(seconds: u64, link: &str) -> String {
     format!(
         r#"
 duration = "{seconds}s"
@@ -24,12 +26,17 @@ between = ["server", "client"]
 rate = "20Mbit/s"
 delay = "20ms"
 {link}
-{}"#,
-        flow.repeat(flows)
+"#
     )
 }
 
-fn goodputs(run: &RunResult) -> Vec<f64> {
+/// So many downloads over it.
+fn path(seconds: u64, link: &str, flows: usize) -> String {
+    network(seconds, link) + &FLOW.repeat(flows)
+}
+
+/// What each flow got, Mbit/s.
+pub(crate) fn goodputs(run: &RunResult) -> Vec<f64> {
     run.flows.iter().map(|flow| flow.metrics.goodput_bps().unwrap() / 1e6).collect()
 }
 

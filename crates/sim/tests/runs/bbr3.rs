@@ -1,34 +1,14 @@
 //! BBR version 3 over whole paths: what the draft (draft-ietf-ccwg-bbr) says that it does, beside the kernel's version 1 and CUBIC.
 
-use handfast_results::result::RunResult;
 use handfast_sim::Options;
 
+use crate::bbr::{FLOW, goodputs, network};
 use crate::series::columns;
 use crate::support::{bytes, result, scenario};
 
-/// A download over 20 Mbit/s, 20 ms each way, with more to say of the link: 67 segments fill it.
+/// A download over that path, with more to say of it.
 fn path(seconds: u64, link: &str, rest: &str) -> String {
-    format!(
-        r#"
-duration = "{seconds}s"
-[nodes]
-server = {{kind = "host"}}
-client = {{kind = "host"}}
-[[links]]
-name = "path"
-between = ["server", "client"]
-rate = "20Mbit/s"
-delay = "20ms"
-{link}
-[[flows]]
-from = "server"
-to = "client"
-{rest}"#
-    )
-}
-
-fn goodputs(run: &RunResult) -> Vec<f64> {
-    run.flows.iter().map(|flow| flow.metrics.goodput_bps().unwrap() / 1e6).collect()
+    network(seconds, link) + FLOW + rest
 }
 
 /// A column of the flow's time series beside its times.
