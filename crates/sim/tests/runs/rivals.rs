@@ -135,7 +135,7 @@ fn interleaved_blocks_outlive_bursts() {
     });
     let expected = [
         ("linux", 42, 0, [418, 1_371]),
-        ("fec-brief", 60, 10, [504, 3_247]),
+        ("fec-brief", 29, 11, [453, 2_227]),
         ("fec-spread", 0, 105, [383, 730]),
     ];
     assert_eq!(found, expected);

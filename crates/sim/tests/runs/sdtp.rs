@@ -269,12 +269,11 @@ fn below_the_window_of_rack_an_edge_shows_holes_that_are_filled() {
         let key = ("schemes.sdtp.agents.0.resequencing", resequencing);
         let lossy = LOSS.map(|(path, _)| (path, "0.03"));
         let network = set(&text, &[&lossy[..], &[key]].concat());
-        let runs = [1, 2, 3].map(|seed| result(&network, "sdtp", seed));
+        let runs: Vec<_> = (1..=8).map(|seed| result(&network, "sdtp", seed)).collect();
         assert!(runs.iter().all(|run| run.flows[0].metrics.timeouts() == Some(0)));
-        let repeated = runs.iter().map(|run| run.flows[0].metrics.retransmitted_segments().unwrap());
-        (repeated.sum::<u64>(), runs.iter().map(|run| counted(run, "duplicates_reported")).sum::<u64>())
+        runs.iter().map(|run| counted(run, "duplicates_reported")).sum::<u64>()
     };
     // A quarter of 130 ms, and as long as a loss is repaired.
     let (short, long) = (run("30ms"), run("200ms"));
-    assert!(short.0 > 3 * long.0 && short.1 > 10 * long.1.max(1), "{short:?} {long:?}");
+    assert!(short > 3 * long.max(1), "{short} {long}");
 }

@@ -40,6 +40,10 @@ impl Controller for LinuxBbr {
         Needs { path_samples: true, pacing: Pacing::Bursts, ..Needs::default() }
     }
 
+    fn seed(&mut self, bits: u64) {
+        self.0.random = Model::stream(bits);
+    }
+
     /// `bbr_init`, which comes after the handshake: `tcp_min_rtt` knows its round trip.
     fn on_handshake(&mut self, delay: Duration) {
         let micros = micros(delay);

@@ -1,6 +1,6 @@
 //! What is known of the path: its rate, its shortest round trip, and what follows from them.
 
-use handfast_core::Instant;
+use handfast_core::{Instant, Stream};
 
 use super::super::max_filter::MaxFilter;
 use super::sample::{Last, Sample};
@@ -52,6 +52,8 @@ pub(super) struct Model {
     /// `cycle_idx` and `cycle_mstamp`.
     pub(super) phase: usize,
     pub(super) phase_at: Instant,
+    /// `get_random_u32_below`.
+    pub(super) random: Stream,
     /// `min_rtt_us` and `min_rtt_stamp`.
     pub(super) min_rtt: Option<u32>,
     pub(super) min_rtt_at: Instant,
@@ -88,6 +90,7 @@ impl Default for Model {
             full_bw_rounds: 0,
             phase: 0,
             phase_at: Instant::ZERO,
+            random: Self::stream(0),
             min_rtt: None,
             min_rtt_at: Instant::ZERO,
             lowest_rtt: None,
@@ -105,6 +108,11 @@ impl Default for Model {
 }
 
 impl Model {
+    /// The numbers that one connection draws.
+    pub(super) fn stream(seed: u64) -> Stream {
+        Stream::new(seed, "bbr")
+    }
+
     /// `bbr_max_bw`.
     pub(super) fn max_bw(&self) -> u64 {
         self.rates.get()

@@ -53,18 +53,8 @@ impl Model {
     /// `bbr_reset_probe_bw_mode`.
     pub(super) fn begin_probing(&mut self) {
         self.mode = Mode::ProbeBw;
-        self.phase = CYCLE.len() - 1 - self.draw(FIRST_PHASES) as usize;
+        self.phase = CYCLE.len() - 1 - self.random.below(FIRST_PHASES) as usize;
         self.begin_phase();
-    }
-
-    /// A number below `bound`. A machine has no source of chance: what it has been delivered by when serves, which is as different
-    /// from run to run as the runs are.
-    fn draw(&self, bound: u64) -> u64 {
-        // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-        let mut x = self.last.at.as_nanos() ^ self.last.delivered.rotate_left(32);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % bound
     }
 
     /// `bbr_advance_cycle_phase`.
@@ -114,8 +104,6 @@ mod tests {
     use super::super::testing::{MS, SMSS, sample, window};
     use super::super::units::UNIT;
     use super::*;
-    use handfast_core::Instant;
-
     /// A segment a millisecond over a path of 100 ms: 100 segments, and 3 * 2 for bursts.
     fn probing(phase: usize) -> Model {
         let mut model =
@@ -181,8 +169,8 @@ mod tests {
     fn a_cycle_begins_with_any_phase_but_the_one_that_drains() {
         let mut model = probing(0);
         let mut seen = [0; CYCLE.len()];
-        for n in 0..700 {
-            model.last.at = Instant::from_nanos(1_000_000_000 + 977 * n);
+        for seed in 0..700 {
+            model.random = Model::stream(seed);
             model.begin_probing();
             seen[model.phase] += 1;
         }
