@@ -44,17 +44,9 @@ pub enum Acks {
 pub enum RttEstimation {
     /// RFC 6298 §2, with the gains of RFC 7323 appendix G.
     Rfc6298,
-    /// The kernel's `tcp_rtt_estimator`: the variance is the largest of a round trip, and decays once a round trip.
+    /// The kernel's `tcp_rtt_estimator`: the variance is the largest of a round trip, and decays once a round trip. Segments that are
+    /// SACKed are timed as well (`sack_rtt_us` of `tcp_ack_update_rtt`).
     Linux,
-    /// The same, and segments that are SACKed are timed as well (`sack_rtt_us` of `tcp_ack_update_rtt`).
-    LinuxSacks,
-}
-
-impl RttEstimation {
-    /// Whether it is the kernel's estimator.
-    pub(crate) fn is_linux(self) -> bool {
-        self != Self::Rfc6298
-    }
 }
 
 /// How F-RTO decides that a timeout was spurious (RFC 5682).

@@ -96,7 +96,7 @@ fn linux() -> Config {
         nagle: Nagle::Minshall,
         acks: Acks::Linux,
         delayed_ack: Duration::from_millis(40),
-        rtt_estimation: RttEstimation::LinuxSacks,
+        rtt_estimation: RttEstimation::Linux,
         rto_initial: Duration::from_secs(1),
         rto_min: Duration::from_millis(200),
         rto_variance_min: Duration::from_millis(200),

@@ -181,9 +181,8 @@ impl Vocabulary for RttEstimation {
         (
             "linux",
             Self::Linux,
-            "the kernel's: the largest variance of a round trip, which decays once a round trip",
+            "the kernel's: the largest variance of a round trip, which decays once a round trip; times what is SACKed too",
         ),
-        ("linux-sacks", Self::LinuxSacks, "the same, and segments that are SACKed are timed as well"),
     ];
 }
 

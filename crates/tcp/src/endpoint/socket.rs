@@ -9,7 +9,7 @@ use super::Endpoint;
 use super::alive::Alive;
 use crate::phase::Phase;
 use crate::send::scoreboard::DUP_THRESH;
-use crate::{Death, Event, Nagle};
+use crate::{Death, Event, Nagle, RttEstimation};
 
 /// How a connection stands, in segments where the name says nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Endpoint {
         let path = self.recovery.path_facts();
         let sacked = if self.sack { tx.board.segments(smss) } else { u64::from(tx.progress.dup_acks) };
         // Linux's variance is four mean deviations.
-        let deviations = if self.config.rtt_estimation.is_linux() { 4 } else { 1 };
+        let deviations = if self.config.rtt_estimation == RttEstimation::Linux { 4 } else { 1 };
         Report {
             recovering: tx.progress.phase == Phase::Recovery,
             timed_out: tx.progress.phase == Phase::Loss,

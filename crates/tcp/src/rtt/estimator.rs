@@ -4,7 +4,7 @@ use handfast_core::Duration;
 
 use super::linux::Deviation;
 use super::timer_wheel;
-use crate::Config;
+use crate::{Config, RttEstimation};
 
 /// Where the connection stands when a sample is taken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ impl RttEstimator {
     /// Takes a sample. `expected` is how many samples a window of data yields: with timestamps every ACK gives one, and
     /// the gains shrink so that the memory of the filter is a number of round trips (RFC 7323 appendix G).
     pub(crate) fn sample(&mut self, config: &Config, r: Duration, expected: u64, at: Position) {
-        if config.rtt_estimation.is_linux() {
+        if config.rtt_estimation == RttEstimation::Linux {
             self.deviation.sample(config.rto_variance_min, &mut self.srtt, &mut self.rttvar, r, at);
         } else if self.srtt == Duration::ZERO {
             // RFC 6298 §2.2
@@ -64,7 +64,7 @@ impl RttEstimator {
     fn restart(&mut self, config: &Config) {
         // RFC 6298 §2.3: RTO = SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5 bound it.
         // Linux keeps 4*RTTVAR as its variance, with the same bound.
-        let factor = if config.rtt_estimation.is_linux() { 1 } else { 4 };
+        let factor = if config.rtt_estimation == RttEstimation::Linux { 1 } else { 4 };
         let variance = (self.rttvar * factor).max(config.clock_granularity).max(config.rto_variance_min);
         let rto = self.srtt + variance;
         // Linux keeps the RTO in jiffies, and doubles those.

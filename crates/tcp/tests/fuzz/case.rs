@@ -201,11 +201,7 @@ impl Choices {
             cwnd_validation: self.cwnd_validation,
             nagle: pick(&[Nagle::Off, Nagle::Rfc896, Nagle::Minshall], self.nagle),
             acks: if self.linux & 1 != 0 { Acks::Linux } else { Acks::Rfc5681 },
-            rtt_estimation: match self.linux & 0b1010 {
-                0b0010 => RttEstimation::Linux,
-                0b1010 => RttEstimation::LinuxSacks,
-                _ => RttEstimation::Rfc6298,
-            },
+            rtt_estimation: if self.linux & 2 != 0 { RttEstimation::Linux } else { RttEstimation::Rfc6298 },
             receive_autotuning: self.linux & 4 != 0,
             hystart: self.linux & 8 != 0,
             timer_tick: ms(if self.linux & 16 != 0 { 4 } else { 0 }),

@@ -74,7 +74,7 @@ fn a_retransmitted_segment_falls_back_to_timestamps() {
 #[test]
 fn segments_that_are_sacked_are_timed() {
     // tcp_ack_update_rtt: "if (seq_rtt_us < 0) seq_rtt_us = sack_rtt_us". The handshake took 100 ms.
-    for (rtt_estimation, times) in [(RttEstimation::LinuxSacks, true), (RttEstimation::Linux, false)] {
+    for (rtt_estimation, times) in [(RttEstimation::Linux, true), (RttEstimation::Rfc6298, false)] {
         let srtt = |s: &Script| s.snapshot().srtt;
         let mut s = bulk(Config { rtt_estimation, loss_probes: false, ..ten("rack") }, 20);
         s.run(180, |_| Fate::Drop);

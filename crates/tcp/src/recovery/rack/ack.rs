@@ -33,7 +33,7 @@ impl Rack {
         ack: u64,
     ) -> Option<(Duration, Duration)> {
         self.arrivals = Arrivals::default();
-        let by_log = config.rtt_estimation.is_linux();
+        let by_log = config.rtt_estimation == RttEstimation::Linux;
         if ack == tx.una || !by_log || !tx.board.is_empty() || !self.log.sent_once() {
             return None;
         }
@@ -42,7 +42,7 @@ impl Rack {
 
     /// `range` has arrived, which lies below `recover` or above. `ecr`: what tells which transmission was answered.
     pub(crate) fn on_delivered(&mut self, c: &Context<'_>, range: Range, ecr: Option<u32>, sacked: bool) {
-        if sacked && c.config.rtt_estimation == RttEstimation::LinuxSacks {
+        if sacked && c.config.rtt_estimation == RttEstimation::Linux {
             self.note_sacked(range);
         }
         let (config, iss) = (c.config, c.tx.iss);
