@@ -134,3 +134,15 @@ fn it_comes_back_from_three_seconds_without_a_link() {
     assert!(goodput > 14.5 && stall < 1.2 && full - stall < 0.5, "{goodput} Mbit/s, {stall} s, {full} s");
     assert_eq!(all.timeouts(), Some(4));
 }
+
+#[test]
+fn the_seed_draws_where_a_cycle_begins() {
+    // `bbr_reset_probe_bw_mode`: any of seven phases. Nothing else is chance on this path: CUBIC has one run for all seeds.
+    let network = scenario(&path(8, "queue = \"100pkt\"", 1));
+    let kinds = |scheme: &str| {
+        let of = |seed| result(&network, scheme, seed).flows[0].metrics.cwnd_mean_pkt().unwrap().to_bits();
+        (1..=12).map(of).collect::<std::collections::BTreeSet<u64>>().len()
+    };
+    assert_eq!(kinds("linux"), 1);
+    assert!((4..=7).contains(&kinds("linux-bbr")), "{}", kinds("linux-bbr"));
+}
