@@ -6,13 +6,19 @@ use std::path::Path;
 use std::str::FromStr;
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, CongestionControl, Frto, Recovery, profile};
+use handfast_tcp::{Config, CongestionControl, Frto, MtuProbing, Recovery, profile};
 
 /// Where the kernel has them.
 const ROOT: &str = "/proc/sys/net";
 
+/// The tool's link.
+const INTERFACE: &str = "tun0";
+
 /// What of a buffer counts as window, in 256ths, as profile `linux` has it.
 const WINDOW_SHARE: u64 = 158;
+
+/// `TCP_RTO_MIN`.
+const RTO_MIN: Duration = Duration::from_millis(200);
 
 /// The settings of a network namespace that the endpoint has rules for; `None` where the kernel's default holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +75,22 @@ pub struct Settings {
     pub keepalive_interval: Option<u64>,
     /// `tcp_keepalive_probes`.
     pub keepalive_probes: Option<u8>,
+    /// `tcp_mtu_probing`: 1 probes where a black hole is likely, 2 always.
+    pub mtu_probing: Option<u64>,
+    /// `tcp_base_mss`, octets.
+    pub base_mss: Option<u16>,
+    /// `tcp_mtu_probe_floor`, octets.
+    pub mtu_probe_floor: Option<u16>,
+    /// `tcp_probe_threshold`, octets.
+    pub probe_threshold: Option<u16>,
+    /// `tcp_probe_interval`, seconds.
+    pub probe_interval: Option<u64>,
+    /// `tcp_retries1`.
+    pub retries1: Option<u32>,
+    /// `ipv4/route/min_pmtu`, octets.
+    pub min_pmtu: Option<u16>,
+    /// The MTU of the tool's link, octets.
+    pub link_mtu: Option<u16>,
     /// `tcp_congestion_control`.
     pub congestion_control: Option<String>,
 }
@@ -110,6 +132,14 @@ impl Settings {
             keepalive_time: tcp("keepalive_time").and_then(|text| one(&text)),
             keepalive_interval: tcp("keepalive_intvl").and_then(|text| one(&text)),
             keepalive_probes: tcp("keepalive_probes").and_then(|text| one(&text)),
+            mtu_probing: tcp("mtu_probing").and_then(|text| one(&text)),
+            base_mss: tcp("base_mss").and_then(|text| one(&text)),
+            mtu_probe_floor: tcp("mtu_probe_floor").and_then(|text| one(&text)),
+            probe_threshold: tcp("probe_threshold").and_then(|text| one(&text)),
+            probe_interval: tcp("probe_interval").and_then(|text| one(&text)),
+            retries1: tcp("retries1").and_then(|text| one(&text)),
+            min_pmtu: text("ipv4/route/min_pmtu").and_then(|text| one(&text)),
+            link_mtu: text(&format!("ipv6/conf/{INTERFACE}/mtu")).and_then(|text| one(&text)),
             congestion_control: tcp("congestion_control").and_then(|text| one(&text)),
         }
     }
@@ -152,6 +182,26 @@ impl Settings {
             send_buffer: Bytes(u64::MAX),
             ..base
         }
+    }
+
+    /// How MTUs are probed, if they are.
+    pub(crate) fn probing(&self) -> Option<MtuProbing> {
+        let base = MtuProbing::default();
+        let always = match self.mtu_probing? {
+            0 => return None,
+            1 => false,
+            _ => true,
+        };
+        // `tcp_model_timeout`, without the bound of the RTO, which so few repetitions do not reach.
+        let patience = self.retries1.map_or(base.patience, |n| RTO_MIN * ((2_u64 << n.min(8)) - 1));
+        Some(MtuProbing {
+            always,
+            base: self.base_mss.unwrap_or(base.base),
+            floor: self.mtu_probe_floor.unwrap_or(base.floor),
+            threshold: self.probe_threshold.unwrap_or(base.threshold),
+            interval: self.probe_interval.map_or(base.interval, Duration::from_secs),
+            patience,
+        })
     }
 
     fn control(&self, base: CongestionControl) -> CongestionControl {

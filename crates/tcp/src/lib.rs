@@ -23,6 +23,7 @@ mod send;
 mod spurious;
 mod startup;
 mod transfer;
+mod urgent;
 
 pub use cc::{CongestionControl, ShadowWindow, coupling};
 pub use config::{
@@ -31,8 +32,10 @@ pub use config::{
 };
 pub use endpoint::{Endpoint, Report, Touch};
 pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
+pub use help::MtuProbing;
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{PROFILES, Profile, profile};
 pub use receive::receive_buffer::{Arrival, ReceiveBuffer};
 pub use send::send_buffer::SendBuffer;
 pub use transfer::{Received, Transmit};
+pub use urgent::{NoUrgent, Reading, UrgentIn, UrgentOut};

@@ -11,6 +11,7 @@ use handfast_tcp::{Endpoint, State};
 use super::connection::Connection;
 use super::fill::Manner;
 use super::options::Options;
+use super::path_mtu::segment_in;
 use super::{Errno, Fd, Id, Kind, MOST, Socket, Stack, Step};
 
 /// The port of an active open whose socket is not bound: the first that RFC 6335 §6 has for that.
@@ -148,7 +149,9 @@ impl Stack {
         let settings = self.settings();
         let iss = self.iss();
         let port = FIRST_PORT + u16::try_from(self.next_id % 16_384).unwrap_or(0);
-        let (now, mss) = (self.now, self.mss(remote.ip()));
+        let now = self.now;
+        let (link, mtu) = self.mtu_to(&settings, remote.ip());
+        let mss = segment_in(link, remote.ip());
         let socket = self.socket_of(fd)?;
         if !matches!(socket.kind, Kind::Fresh) {
             return Err(Errno(libc::EISCONN));
@@ -161,7 +164,9 @@ impl Stack {
         let config = options.config(&settings, mss, false);
         let advertised = config.mss;
         let endpoint = Endpoint::connect(Arc::new(config), port, remote.port(), iss, now);
-        let mut connection = Connection::new(endpoint, (local, remote), options, settings, advertised);
+        let mut connection =
+            Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
+        connection.begin_path(now, mtu);
         connection.apply_options(now);
         connection.fd = Some(fd);
         let id = self.insert(connection);
@@ -223,6 +228,8 @@ impl Stack {
         if !connection.is_open {
             return if nonblocking { Poll::Ready(Err(Errno(libc::EAGAIN))) } else { Poll::Pending };
         }
+        self.sync_mtu(id);
+        let (_, connection) = self.connection(fd, libc::EPIPE)?;
         let manner = Manner { more: flags & libc::MSG_MORE != 0, end_of_record: flags & libc::MSG_EOR != 0 };
         *taken += connection.write(now, &data.slice(from..), manner);
         self.after(id);

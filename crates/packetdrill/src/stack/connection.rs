@@ -64,6 +64,8 @@ pub(super) struct Connection {
     pub(super) received_before: u64,
     /// The size of segments in our SYN, octets.
     pub(super) advertised: u16,
+    /// Octets that its packets have at most (`icsk_pmtu_cookie`).
+    pub(super) path_mtu: u16,
 }
 
 /// The endpoint, which has no `Debug` of its own.
@@ -81,7 +83,7 @@ impl Connection {
         (local, remote): (SocketAddr, SocketAddr),
         options: Options,
         settings: Arc<Settings>,
-        advertised: u16,
+        (advertised, path_mtu): (u16, u16),
     ) -> Self {
         let state_before = endpoint.state();
         let (queue, offload) = (SendQueue::default(), Offload::new(&settings));
@@ -112,6 +114,7 @@ impl Connection {
             departures: Vec::new(),
             received_before: 0,
             advertised,
+            path_mtu,
         }
     }
 
@@ -198,11 +201,19 @@ impl Connection {
         closing && (self.orphaned || self.read_shut) && !segment.payload.is_empty() && beyond
     }
 
+    /// RFC 5927 §4.1: who tells of a segment has seen it.
+    pub(super) fn is_outstanding(&self, seq: SeqNum) -> bool {
+        let (una, _, max) = self.tcp().send_positions();
+        self.tcp().send_position(seq).is_some_and(|at| (una..=max).contains(&at))
+    }
+
+    pub(super) fn note_soft_error(&mut self, errno: i32) {
+        self.soft_error = Some(errno);
+    }
+
     /// An ICMP error tells of the segment with that sequence number.
     pub(super) fn on_icmp(&mut self, now: Instant, seq: SeqNum, errno: i32, is_hard: bool) {
-        let (una, _, max) = self.tcp().send_positions();
-        let outstanding = self.tcp().send_position(seq).is_some_and(|at| (una..=max).contains(&at));
-        if !outstanding {
+        if !self.is_outstanding(seq) {
             return;
         }
         if is_hard && !self.is_open {
@@ -211,13 +222,14 @@ impl Connection {
             while self.tcp_mut().poll_event().is_some() {}
             self.error = Some(errno);
         } else {
-            self.soft_error = Some(errno);
+            self.note_soft_error(errno);
         }
     }
 
     /// What there is to send leaves, at most so many segments; how many did.
     pub(super) fn pump(&mut self, now: Instant, most: usize) -> usize {
         let mut sent = 0;
+        self.offload.begin();
         while sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;

@@ -56,7 +56,12 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     layout.words(&[us(report.rto), ATO_US, smss, smss]);
     layout.words(&[word(report.unacked), word(report.sacked), word(report.lost), word(report.retrans), 0]);
     layout.words(&[since(times.data_sent), 0, since(times.data_received), since(times.ack_received)]);
-    layout.words(&[1500, word(report.receive_window), us(report.srtt), us(report.rttvar)]);
+    layout.words(&[
+        connection.path_mtu.into(),
+        word(report.receive_window),
+        us(report.srtt),
+        us(report.rttvar),
+    ]);
     layout.words(&[report.ssthresh.map_or(INFINITE, word), word(report.cwnd), connection.advertised.into()]);
     layout.words(&[word(report.reordering), 0, word(report.receive_window)]);
     layout.words(&[word(counters.retransmitted_segments)]);

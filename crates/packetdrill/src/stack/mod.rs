@@ -10,6 +10,7 @@ mod info;
 mod offload;
 mod options;
 mod packets;
+mod path_mtu;
 mod reading;
 mod send_queue;
 
@@ -28,6 +29,7 @@ use handfast_wire::{IpFacts, Packet};
 use crate::Settings;
 use connection::Connection;
 use options::Options;
+use path_mtu::Routes;
 pub use reading::{Message, Polled};
 
 /// A descriptor.
@@ -45,9 +47,6 @@ pub(crate) const FIRST_FD: Fd = 1 << 20;
 
 /// When virtual time begins. Not zero: clocks of timestamps and statistics have passed then.
 const BEGIN: Instant = Instant::from_millis(1_000_000);
-
-/// Octets that a link carries, by default.
-const MTU: u16 = 1500;
 
 /// Sockets and connections kept at most: a script has a few.
 const MOST: usize = 1 << 12;
@@ -81,7 +80,7 @@ pub struct Stack {
     settings: Box<dyn Fn() -> Settings + Send>,
     sockets: BTreeMap<Fd, Socket>,
     connections: BTreeMap<Id, Connection>,
-    mtu: u16,
+    routes: Routes,
     next_fd: Fd,
     next_id: Id,
     /// When calls that wait give up.
@@ -98,7 +97,7 @@ impl Stack {
             settings: Box::new(settings),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
-            mtu: MTU,
+            routes: Routes::default(),
             next_fd: FIRST_FD,
             next_id: 0,
             alarms: Vec::new(),
@@ -108,12 +107,7 @@ impl Stack {
 
     /// The link carries packets of so many octets.
     pub fn set_mtu(&mut self, mtu: u16) {
-        self.mtu = mtu;
-    }
-
-    /// Octets that a segment without options holds (RFC 9293 §3.7.1).
-    fn mss(&self, ip: IpAddr) -> u16 {
-        self.mtu.saturating_sub(if ip.is_ipv4() { 40 } else { 60 })
+        self.routes.tell(mtu);
     }
 
     /// Now, in virtual time.

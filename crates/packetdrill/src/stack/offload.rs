@@ -26,6 +26,12 @@ pub(super) struct Offload {
     at: Instant,
     end: SeqNum,
     segments: u64,
+    /// Octets of its first segment and of its last.
+    lengths: (usize, usize),
+    /// They leave for the first time.
+    fresh: bool,
+    /// Something has happened since.
+    anew: bool,
     /// How many it may have.
     most: u64,
 }
@@ -39,6 +45,9 @@ impl Offload {
             at: Instant::ZERO,
             end: SeqNum(0),
             segments: 0,
+            lengths: (0, 0),
+            fresh: true,
+            anew: true,
             most: 0,
         }
     }
@@ -60,6 +69,11 @@ impl Offload {
         (octets / smss).max(self.least)
     }
 
+    /// Something has happened, and what follows from it leaves.
+    pub(super) fn begin(&mut self) {
+        self.anew = true;
+    }
+
     /// Sets PSH of a segment that leaves as the kernel does.
     pub(super) fn mark(
         &mut self,
@@ -77,13 +91,22 @@ impl Offload {
         let Some(start) = tcp.send_position(segment.seq) else { return };
         let end = start + segment.payload.len() as u64;
         let (_, _, max) = tcp.send_positions();
-        // What leaves again does so a segment a packet.
         let fresh = end + u64::from(segment.flags.contains(Flags::FIN)) >= max;
-        let goes_on = fresh && self.at == now && self.end == segment.seq && self.segments < self.most;
+        // What goes again for another reason is another packet.
+        let anew = std::mem::take(&mut self.anew);
+        let len = segment.payload.len();
+        // All but the last are alike, and a probe of the path's MTU is alone.
+        let alike =
+            self.lengths.0 as u64 <= smss && self.lengths.0 == self.lengths.1 && len <= self.lengths.0;
+        let same = self.fresh == fresh && (fresh || !anew) && alike;
+        let goes_on = same && self.at == now && self.end == segment.seq && self.segments < self.most;
         if goes_on && self.segments > 0 {
             self.segments += 1;
+            self.lengths.1 = len;
         } else {
-            self.segments = u64::from(fresh);
+            self.lengths = (len, len);
+            self.segments = 1;
+            self.fresh = fresh;
             self.most = self.segments_at_once(report, smss) as u64;
         }
         self.at = now;

@@ -4,6 +4,7 @@ use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle};
 
 use super::help::{self, Help};
+use super::path_mtu::Discovery;
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 
@@ -136,6 +137,18 @@ impl Options {
         Ok(())
     }
 
+    fn set_ip(&mut self, level: i32, name: i32, value: i32) -> Result<(), Errno> {
+        let discovers = matches!(
+            (level, name),
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) | (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
+        );
+        if discovers && !(libc::IP_PMTUDISC_DONT..=libc::IP_PMTUDISC_OMIT).contains(&value) {
+            return Err(Errno(libc::EINVAL));
+        }
+        self.note(level, name, value);
+        Ok(())
+    }
+
     fn note(&mut self, level: i32, name: i32, value: i32) {
         self.noted.retain(|&(key, _)| key != (level, name));
         self.noted.push(((level, name), value));
@@ -150,6 +163,20 @@ impl Options {
         let key =
             if is_v4 { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
         self.noted(key.0, key.1).and_then(|class| u8::try_from(class).ok()).unwrap_or(0)
+    }
+
+    /// `IP_MTU_DISCOVER` or `IPV6_MTU_DISCOVER`
+    pub(super) fn discovery(&self, is_v4: bool) -> Discovery {
+        Discovery::of(self.mtu_discover(is_v4))
+    }
+
+    fn mtu_discover(&self, is_v4: bool) -> i32 {
+        let key = if is_v4 {
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
+        };
+        self.noted(key.0, key.1).unwrap_or(libc::IP_PMTUDISC_WANT)
     }
 
     fn get_tcp(&self, name: i32) -> Option<i32> {
@@ -203,7 +230,7 @@ impl Stack {
             help::LEVEL => told = options.help.set(name, value)?,
             libc::SOL_SOCKET => options.set_socket(&settings, name, value)?,
             libc::IPPROTO_TCP => options.set_tcp(name, value)?,
-            libc::IPPROTO_IP | libc::IPPROTO_IPV6 => options.note(level, name, value),
+            libc::IPPROTO_IP | libc::IPPROTO_IPV6 => options.set_ip(level, name, value)?,
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         }
         if let Some(id) = self.stream_of(fd)? {
@@ -249,6 +276,9 @@ impl Stack {
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => self.segment_size(fd),
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
+            (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => self.path_mtu_of(fd),
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => Ok(self.options(fd)?.mtu_discover(true)),
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER) => Ok(self.options(fd)?.mtu_discover(false)),
             (help::LEVEL, _) => self.options(fd)?.help.get(name),
             (libc::SOL_SOCKET, libc::SO_ERROR) => Ok(self.take_error(fd)?),
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => {

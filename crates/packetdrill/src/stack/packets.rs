@@ -10,7 +10,9 @@ use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Body, Checksums, IpFacts, LinkType, Packet};
 
 use super::connection::Connection;
+use super::path_mtu::segment_in;
 use super::{Fd, MOST, Stack};
+use icmp::What;
 
 impl Stack {
     /// A packet arrives. What no parser takes, and what is corrupted, is dropped.
@@ -52,10 +54,13 @@ impl Stack {
         let fd = self.listener_of(local).filter(|_| begins && self.connections.len() < MOST)?;
         let options = self.sockets.get(&fd)?.options.clone();
         let settings = self.settings();
-        let config = options.config(&settings, self.mss(local.ip()), true);
+        let (link, mtu) = self.mtu_to(&settings, remote.ip());
+        let config = options.config(&settings, segment_in(link, local.ip()), true);
         let advertised = config.mss;
         let endpoint = Endpoint::listen(Arc::new(config), local.port(), self.iss());
-        let mut connection = Connection::new(endpoint, (local, remote), options, settings, advertised);
+        let mut connection =
+            Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
+        connection.begin_path(self.now, mtu);
         connection.listener = Some(fd);
         Some(self.insert(connection))
     }
@@ -90,8 +95,13 @@ impl Stack {
         let Some(error) = icmp::parse(protocol, bytes) else { return };
         let Some(id) = self.connection_of(error.local, error.remote) else { return };
         let now = self.now;
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.on_icmp(now, error.seq, error.errno, error.is_hard);
+        match error.what {
+            What::TooBig { mtu } => self.arrive_path_mtu(id, error.seq, mtu),
+            What::Unreachable { errno, is_hard } => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.on_icmp(now, error.seq, errno, is_hard);
+                }
+            }
         }
         self.after(id);
     }
@@ -118,70 +128,73 @@ mod icmp {
         pub(super) local: SocketAddr,
         pub(super) remote: SocketAddr,
         pub(super) seq: SeqNum,
-        /// What the application is told.
-        pub(super) errno: i32,
-        /// RFC 1122 §4.2.3.9: it ends a connection that is not established.
-        pub(super) is_hard: bool,
+        pub(super) what: What,
+    }
+
+    /// What it tells.
+    pub(super) enum What {
+        /// The way carries packets of so many octets: RFC 1191 §4, RFC 8201 §4.
+        TooBig { mtu: u32 },
+        /// `errno`: what the application is told. `is_hard`: it ends a connection that is not established (RFC 1122 §4.2.3.9).
+        Unreachable { errno: i32, is_hard: bool },
     }
 
     pub(super) fn parse(protocol: u8, bytes: &[u8]) -> Option<Error> {
-        let &[kind, code, ..] = bytes.get(..HEADER)? else { return None };
+        let &[kind, code, _, _, m0, m1, m2, m3] = bytes.first_chunk::<HEADER>()?;
+        let mtu = u32::from_be_bytes([m0, m1, m2, m3]);
         let original = bytes.get(HEADER..)?;
         match protocol {
-            ICMPV4 => of_v4(kind, code, original),
-            ICMPV6 => of_v6(kind, code, original),
+            ICMPV4 => of_v4(kind, code, mtu & 0xffff, original),
+            ICMPV6 => of_v6(kind, code, mtu, original),
             _ => None,
         }
     }
 
-    fn of_v4(kind: u8, code: u8, original: &[u8]) -> Option<Error> {
-        let (errno, is_hard) = match (kind, code) {
-            (3, 0 | 5..=12) => {
-                (if matches!(code, 0 | 6 | 11) { libc::ENETUNREACH } else { libc::EHOSTUNREACH }, true)
-            }
-            (3, 1) | (11, _) => (libc::EHOSTUNREACH, false),
-            (3, 2) => (libc::ENOPROTOOPT, true),
-            (3, 3) => (libc::ECONNREFUSED, true),
-            (12, _) => (libc::EPROTO, true),
-            // Fragmentation needed is not built.
+    fn of_v4(kind: u8, code: u8, mtu: u32, original: &[u8]) -> Option<Error> {
+        let unreachable = |errno, is_hard| What::Unreachable { errno, is_hard };
+        let what = match (kind, code) {
+            (3, 0 | 5..=12) => unreachable(
+                if matches!(code, 0 | 6 | 11) { libc::ENETUNREACH } else { libc::EHOSTUNREACH },
+                true,
+            ),
+            (3, 1) | (11, _) => unreachable(libc::EHOSTUNREACH, false),
+            (3, 2) => unreachable(libc::ENOPROTOOPT, true),
+            (3, 3) => unreachable(libc::ECONNREFUSED, true),
+            (12, _) => unreachable(libc::EPROTO, true),
+            (3, 4) => What::TooBig { mtu },
             _ => return None,
         };
         let len = usize::from(original.first()? & 0xf) * 4;
         let fixed = original.first_chunk::<20>().filter(|fixed| fixed[9] == TCP)?;
         let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
-        error(address(12).into(), address(16).into(), original.get(len..)?, errno, is_hard)
+        error(address(12).into(), address(16).into(), original.get(len..)?, what)
     }
 
-    fn of_v6(kind: u8, code: u8, original: &[u8]) -> Option<Error> {
-        let (errno, is_hard) = match (kind, code) {
-            (1, 0) => (libc::ENETUNREACH, false),
-            (1, 1 | 5 | 6) => (libc::EACCES, true),
-            (1, 4) => (libc::ECONNREFUSED, true),
-            (1 | 3, _) => (libc::EHOSTUNREACH, false),
-            (4, _) => (libc::EPROTO, true),
+    fn of_v6(kind: u8, code: u8, mtu: u32, original: &[u8]) -> Option<Error> {
+        let unreachable = |errno, is_hard| What::Unreachable { errno, is_hard };
+        let what = match (kind, code) {
+            (2, _) => What::TooBig { mtu },
+            (1, 0) => unreachable(libc::ENETUNREACH, false),
+            (1, 1 | 5 | 6) => unreachable(libc::EACCES, true),
+            (1, 4) => unreachable(libc::ECONNREFUSED, true),
+            (1 | 3, _) => unreachable(libc::EHOSTUNREACH, false),
+            (4, _) => unreachable(libc::EPROTO, true),
             _ => return None,
         };
         let (fixed, rest) = original.split_first_chunk::<40>()?;
         let address =
             |at: usize| fixed[at..at + 16].try_into().map(|octets: [u8; 16]| Ipv6Addr::from(octets));
         let (src, dst) = (address(8).ok()?, address(24).ok()?);
-        error(src.into(), dst.into(), rest, errno, is_hard).filter(|_| fixed[6] == TCP)
+        error(src.into(), dst.into(), rest, what).filter(|_| fixed[6] == TCP)
     }
 
-    fn error(
-        src: std::net::IpAddr,
-        dst: std::net::IpAddr,
-        tcp: &[u8],
-        errno: i32,
-        is_hard: bool,
-    ) -> Option<Error> {
+    fn error(src: std::net::IpAddr, dst: std::net::IpAddr, tcp: &[u8], what: What) -> Option<Error> {
         let &[s0, s1, d0, d1, q0, q1, q2, q3] = tcp.first_chunk::<8>()?;
         Some(Error {
             local: SocketAddr::new(src, u16::from_be_bytes([s0, s1])),
             remote: SocketAddr::new(dst, u16::from_be_bytes([d0, d1])),
             seq: SeqNum(u32::from_be_bytes([q0, q1, q2, q3])),
-            errno,
-            is_hard,
+            what,
         })
     }
 }

@@ -48,7 +48,8 @@ pub(crate) enum Request {
     Both(u64),
     /// RFC 6356 §3: no window, but how many octets one segment more takes over all paths of a connection; [`None`]: there is no other.
     Couple { octets: Option<u64> },
-    /// RFC 3708 §2: nothing was lost, and both are at least what they were.
+    /// RFC 3708 §2: nothing was lost, and both are at least what they were; `tcp_simple_retransmit` and `tcp_mtup_probe_success`:
+    /// ssthresh is at least three quarters of cwnd (`tcp_current_ssthresh`).
     AtLeast { cwnd: u64, ssthresh: u64 },
 }
 

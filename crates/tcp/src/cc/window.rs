@@ -41,6 +41,41 @@ impl Window {
         }
     }
 
+    /// Segments have another size: both are as many as they were (Linux counts segments).
+    #[cold]
+    pub(crate) fn resize(&mut self, smss: u64) {
+        let scaled = |octets: u64| if octets == u64::MAX { octets } else { octets / self.smss * smss };
+        let (cwnd, ssthresh, clamp) = (scaled(self.cwnd), scaled(self.ssthresh), scaled(self.clamp));
+        *self = Self { cwnd, ssthresh, clamp, smss };
+        self.set_cwnd(cwnd);
+    }
+
+    /// A probe has shown that larger segments get through: cwnd holds as many octets as before, with `headers` octets a segment
+    /// (`tcp_mtup_probe_success`).
+    #[cold]
+    pub(crate) fn enlarge(&mut self, smss: u64, headers: u64) {
+        let segments = self.cwnd / self.smss * (self.smss + headers) / (smss + headers);
+        self.resize(smss);
+        self.set_cwnd(segments * smss);
+    }
+
+    /// A probe of the path's MTU leaves. "Decrement cwnd here because we are sending effectively two packets" (`tcp_mtu_probe`).
+    #[cold]
+    pub(crate) fn narrow(&mut self, probe: u64) {
+        self.set_cwnd(self.cwnd.saturating_sub(self.price(probe)));
+    }
+
+    /// It is lost: cwnd is as before.
+    #[cold]
+    pub(crate) fn widen(&mut self, probe: u64) {
+        self.set_cwnd(self.cwnd + self.price(probe));
+    }
+
+    /// A segment, less what the octets of the probe take beyond those of one: Linux counts it as one.
+    fn price(&self, probe: u64) -> u64 {
+        self.smss.saturating_sub(probe.saturating_sub(self.smss))
+    }
+
     /// So many segments, and as many at ssthresh.
     #[cfg(test)]
     pub(crate) fn of(smss: u64, segments: u64, ssthresh: u64) -> Self {
@@ -83,6 +118,28 @@ mod tests {
             assert_eq!(InitialWindow::One.bytes(smss), smss);
             assert_eq!(InitialWindow::Rfc3390.bytes(smss), rfc3390, "{smss}");
             assert_eq!(InitialWindow::Ten.bytes(smss), ten, "{smss}");
+        }
+    }
+
+    #[test]
+    fn segments_of_another_size_are_as_many() {
+        let mut w = Window::of(1000, 20, 10);
+        w.resize(600);
+        assert_eq!((w.cwnd, w.ssthresh, w.smss), (12_000, 6000, 600));
+        let mut w = Window { ssthresh: u64::MAX, ..Window::of(1460, 17, 0) };
+        // 17 * 1500 / 1282 = 19.9
+        w.enlarge(1242, 40);
+        assert_eq!((w.cwnd, w.ssthresh), (19 * 1242, u64::MAX));
+    }
+
+    #[test]
+    fn a_probe_costs_a_segment_more_than_it_fills() {
+        for (probe, price) in [(800, 1000), (1000, 1000), (1200, 800), (2500, 0)] {
+            let mut w = Window::of(1000, 20, 10);
+            w.narrow(probe);
+            assert_eq!(w.cwnd, 20_000 - price);
+            w.widen(probe);
+            assert_eq!(w.cwnd, 20_000);
         }
     }
 

@@ -381,6 +381,9 @@ impl Endpoint {
     /// Fast recovery begins.
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self) {
+        if self.probe_failed() {
+            return;
+        }
         self.help_before_recovery();
         self.recovery.enter(&mut self.tx);
         self.help_after_entering_recovery();

@@ -1,5 +1,7 @@
 //! What goes next: a retransmission, a probe, new data, or nothing yet.
 
+use std::ops::ControlFlow;
+
 use handfast_core::Instant;
 
 use super::{Endpoint, Timer};
@@ -20,8 +22,13 @@ impl Endpoint {
         if let Some(piece) = self.recovery.probe(&self.tx, room) {
             return Some(piece);
         }
-        if self.waits_for_pacer(now) || self.help.is_some() && self.waits_for_release(now) {
+        if self.waits_for_pacer(now) {
             return None;
+        }
+        if self.help.is_some()
+            && let ControlFlow::Break(other) = self.help_chooses(now)
+        {
+            return other;
         }
         if let Some(eln) = &self.eln {
             if let Some(piece) = eln.marked_piece(&self.tx, room) {

@@ -1,5 +1,7 @@
 //! What the network tells the connection, handed on to what acts on it ([`crate::help`]).
 
+use std::ops::ControlFlow;
+
 use handfast_core::Instant;
 use handfast_wire::Notification;
 use handfast_wire::tcp::Segment;
@@ -8,6 +10,7 @@ use super::{Endpoint, Timer};
 use crate::Event;
 use crate::cc::Request;
 use crate::help::vho::{self, Facts, Vho};
+use crate::send::piece::Piece;
 use crate::send::sender::Sender;
 
 /// Headers of a segment without options: IPv4 and TCP.
@@ -62,6 +65,12 @@ impl Endpoint {
         }
     }
 
+    /// What the windows let go leaves as usual, or something else in its place, or nothing.
+    #[cold]
+    pub(super) fn help_chooses(&mut self, now: Instant) -> ControlFlow<Option<Piece>> {
+        if self.waits_for_release(now) { ControlFlow::Break(None) } else { self.probes_path(now) }
+    }
+
     /// Fast retransmit is about to begin.
     #[inline]
     pub(super) fn help_before_recovery(&mut self) {
@@ -89,6 +98,9 @@ impl Endpoint {
     pub(super) fn help_sent_again(&mut self, octets: u64) {
         if let Some(help) = &mut self.help {
             help.vho.sent_again(octets);
+            if let Some(path) = &mut help.path {
+                path.sent_again();
+            }
         }
     }
 

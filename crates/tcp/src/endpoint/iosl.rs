@@ -177,6 +177,7 @@ impl Endpoint {
     /// An acknowledgement was processed.
     #[cold]
     pub(super) fn help_acked(&mut self) {
+        self.path_acknowledged();
         let packet = self.packet();
         self.layer(|iosl, tx| iosl.on_ack(tx, packet));
     }
@@ -184,11 +185,12 @@ impl Endpoint {
     /// Whether a sample of the round-trip time counts.
     #[cold]
     pub(super) fn help_counts(&mut self, sample: Duration) -> bool {
+        // As in Linux (`tcp_clean_rtx_queue`) before the window grows.
+        self.path_acknowledged();
         self.layer(|iosl, tx| iosl.counts(tx, sample)).unwrap_or(true)
     }
 
     /// Whether what the windows let go waits for its turn in a restored window.
-    #[cold]
     pub(super) fn waits_for_release(&mut self, now: Instant) -> bool {
         let Some(Some(due)) = self.layer(|iosl, tx| iosl.release_due(now, tx)) else { return false };
         self.timers.set(Timer::Pace, self.timers.get(Timer::Pace).map_or(due, |set| set.min(due)));
@@ -198,6 +200,7 @@ impl Endpoint {
     /// A segment leaves with so many octets.
     #[cold]
     pub(super) fn help_sent(&mut self, now: Instant, octets: u64) {
+        self.path_sent();
         self.layer(|iosl, tx| iosl.on_sent(now, tx, octets));
     }
 }

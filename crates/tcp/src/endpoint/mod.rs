@@ -32,6 +32,7 @@ mod help;
 mod iosl;
 mod open;
 mod owner;
+mod path_mtu;
 mod prefetch;
 mod round_trip;
 mod sacks;

@@ -90,8 +90,8 @@ impl Endpoint {
         }
         let mss = segment.mss.unwrap_or(DEFAULT_MSS).clamp(MIN_MSS, self.config.mss.max(MIN_MSS));
         // RFC 6691 §2: every data segment carries timestamps, and gives up 12 octets for them.
-        let options = u64::from(self.config.reserved) + if self.timestamps { 12 } else { 0 };
-        let smss = u64::from(mss).saturating_sub(options).max(1);
+        let smss = u64::from(mss.saturating_sub(self.option_octets()).max(1));
+        let smss = self.settle_path(now, mss).unwrap_or(smss);
         self.tx.established(&self.config, smss);
         self.choose_recovery();
         // The window of a SYN is not scaled (RFC 7323 §2.2).

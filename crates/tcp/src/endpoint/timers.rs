@@ -123,6 +123,7 @@ impl Endpoint {
         }
         self.report_timeout();
         let first = self.tx.retries == 0;
+        self.path_timed_out(now, first);
         if let Some(help) = &mut self.help {
             help.vho.on_timeout(&mut self.tx);
             if let Some(iosl) = &mut help.iosl {

@@ -4,12 +4,15 @@
 pub(crate) mod ecn;
 mod eln;
 pub(crate) mod iosl;
+mod path_mtu;
 pub(crate) mod vho;
 
 use crate::{Config, VhoRules};
 pub(crate) use ecn::Ecn;
 pub(crate) use eln::{Eln, is_marked};
 use iosl::Iosl;
+pub use path_mtu::MtuProbing;
+pub(crate) use path_mtu::{Decision, PathMtu, Room as PathRoom};
 use vho::Vho;
 
 /// The state of all of them.
@@ -18,6 +21,8 @@ pub(crate) struct Help {
     pub(crate) vho: Vho,
     /// [`None`]: no such layer controls it.
     pub(crate) iosl: Option<Iosl>,
+    /// [`None`]: the size of segments is what the handshake says.
+    pub(crate) path: Option<PathMtu>,
 }
 
 impl Help {
@@ -27,6 +32,6 @@ impl Help {
     }
     /// Whether the configuration asks for any or not.
     pub(crate) fn with(config: &Config) -> Box<Self> {
-        Box::new(Self { vho: Vho::new(config.vho), iosl: None })
+        Box::new(Self { vho: Vho::new(config.vho), iosl: None, path: None })
     }
 }

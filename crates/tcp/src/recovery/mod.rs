@@ -281,6 +281,21 @@ impl LossRecovery {
         }
     }
 
+    /// All up to `upto` is lost because it was too long for the path: it goes again, and the window does not fall
+    /// (`tcp_simple_retransmit`).
+    pub(crate) fn lose_longer(&mut self, tx: &mut Sender, upto: u64) {
+        let is_new = tx.progress.phase != Phase::Loss;
+        if let Self::Rack(rack) = self {
+            rack.lose_longer(tx, upto);
+        } else {
+            tx.nxt = tx.una;
+        }
+        if is_new {
+            tx.progress.after_timeout(tx.max);
+        }
+        tx.timed = None;
+    }
+
     /// A timeout was spurious: nothing is lost after all.
     pub(crate) fn unmark(&mut self, una: u64) {
         if let Self::Rack(rack) = self {

@@ -19,6 +19,12 @@ impl Cuts {
         self.0.insert(una);
     }
 
+    /// Where the last segment ends that is longer than `smss`.
+    pub(super) fn longer(&self, smss: u64) -> Option<u64> {
+        let ends = self.0.iter().zip(self.0.iter().skip(1));
+        ends.rev().find(|&(start, end)| end - start > smss).map(|(_, &end)| end)
+    }
+
     /// The whole segments of a block; [`None`]: it has none.
     pub(super) fn whole(&self, block: Range) -> Option<Range> {
         let start = *self.0.range(block.start..).next()?;

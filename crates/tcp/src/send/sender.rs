@@ -131,6 +131,16 @@ impl Sender {
         }
     }
 
+    /// One past the last octet outstanding that left in a segment longer than a full one; where nobody knows, one past all. [`None`]:
+    /// there is none.
+    pub(crate) fn longest_end(&self) -> Option<u64> {
+        let end = match &self.cuts {
+            Some(cuts) => cuts.longer(self.window.smss),
+            None => Some(self.max),
+        };
+        end.filter(|&end| end > self.una)
+    }
+
     /// The handshake has settled the size of segments.
     pub(crate) fn established(&mut self, config: &Config, smss: u64) {
         self.window = Window::new(config, smss);

@@ -26,6 +26,7 @@ mod linux;
 mod losses;
 mod nagle;
 mod pacing;
+mod path_mtu;
 mod probes;
 mod quick_acks;
 mod quick_start;

@@ -17,6 +17,7 @@ use handfast_core::{Duration, Instant};
 
 use crate::event::LossCounters;
 use crate::send::scoreboard::{Range, Scoreboard};
+use crate::send::sender::Sender;
 use ack::Arrivals;
 use probe::{Answer, Probe, deadline, pto};
 use prr::{Delivery, Prr};
@@ -127,6 +128,14 @@ impl Rack {
         let Some(newest) = self.newest else { return Losses::default() };
         let patience = self.rtt + self.window.size(facts);
         self.log.detect(una, board, &Criterion { newest, patience, now })
+    }
+
+    /// All up to `upto` was too long for the path.
+    pub(crate) fn lose_longer(&mut self, tx: &mut Sender, upto: u64) {
+        self.log.lose_longer(tx.una, upto, &tx.board);
+        self.probe.forget();
+        self.undo.forget();
+        tx.nxt = tx.max;
     }
 
     /// RFC 8985 §6.3: the timer has expired; `head` is one past the first segment.

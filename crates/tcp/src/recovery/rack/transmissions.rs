@@ -368,6 +368,17 @@ impl Transmissions {
         debug_assert!(self.waiting(una, board) > 0, "the first segment is lost");
     }
 
+    /// All below `upto` that has not arrived is lost, whenever it left.
+    pub(crate) fn lose_longer(&mut self, una: u64, upto: u64, board: &Scoreboard) {
+        self.split(upto);
+        for run in self.again.iter_mut().filter(|run| run.start < upto) {
+            run.lost = true;
+        }
+        self.lose_below(upto, una, board);
+        self.from = una;
+        self.recount();
+    }
+
     /// No run lies on both sides of `position`.
     fn split(&mut self, position: u64) {
         let i = self.again.partition_point(|r| r.end <= position);

@@ -1,0 +1,164 @@
+//! What packets the way to a peer carries: the link's MTU, what ICMP has told (RFC 1191, RFC 8201), and what sockets want of it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use handfast_core::{Instant, SeqNum};
+
+use super::connection::Connection;
+use super::{Errno, Fd, MOST, Stack};
+use crate::Settings;
+
+/// Octets that a link carries, by default.
+pub(super) const MTU: u16 = 1500;
+/// `net.ipv4.route.min_pmtu` by default.
+const LEAST_V4: u16 = 552;
+/// RFC 8200 §5: every link carries as much.
+const LEAST_V6: u16 = 1280;
+
+/// The link, and ways that carry less than it.
+#[derive(Debug)]
+pub(super) struct Routes {
+    /// As the tool says.
+    told: u16,
+    /// As the interface had it when it was first asked.
+    first: Option<u16>,
+    less: BTreeMap<IpAddr, u16>,
+}
+
+impl Default for Routes {
+    fn default() -> Self {
+        Self { told: MTU, first: None, less: BTreeMap::new() }
+    }
+}
+
+impl Routes {
+    pub(super) fn tell(&mut self, mtu: u16) {
+        self.told = mtu;
+    }
+
+    /// Octets that the link carries: what a script has set by `ip link` since the beginning, or what the tool says.
+    pub(super) fn link(&mut self, settings: &Settings) -> u16 {
+        let Some(now) = settings.link_mtu else { return self.told };
+        let first = *self.first.get_or_insert(now);
+        if now == first { self.told } else { now }
+    }
+
+    /// Octets that the way to `remote` carries.
+    fn of(&mut self, settings: &Settings, remote: IpAddr) -> u16 {
+        let link = self.link(settings);
+        self.less.get(&remote.to_canonical()).map_or(link, |&less| less.min(link))
+    }
+
+    fn learn(&mut self, remote: IpAddr, mtu: u16) {
+        if self.less.len() < MOST {
+            self.less.insert(remote.to_canonical(), mtu);
+        }
+    }
+}
+
+/// What a segment without options holds in a packet (RFC 9293 §3.7.1).
+pub(super) fn segment_in(mtu: u16, ip: IpAddr) -> u16 {
+    mtu.saturating_sub(if ip.is_ipv4() { 40 } else { 60 })
+}
+
+/// `IP_MTU_DISCOVER`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Discovery {
+    /// `IP_PMTUDISC_DONT`: what did not fit is left to the timers.
+    Passive,
+    /// `IP_PMTUDISC_WANT`, `_DO`, `_PROBE`
+    Active,
+    /// `IP_PMTUDISC_INTERFACE`, `_OMIT`: IPv6 takes no word for it.
+    Deaf,
+}
+
+impl Discovery {
+    pub(super) fn of(value: i32) -> Self {
+        match value {
+            libc::IP_PMTUDISC_DONT => Self::Passive,
+            libc::IP_PMTUDISC_INTERFACE | libc::IP_PMTUDISC_OMIT => Self::Deaf,
+            _ => Self::Active,
+        }
+    }
+}
+
+impl Connection {
+    /// Before the handshake: the way carries packets of `mtu` octets, and MTUs are probed as the namespace has it.
+    pub(super) fn begin_path(&mut self, now: Instant, mtu: u16) {
+        self.sync_mtu(mtu, false);
+        if let Some(how) = self.settings.probing() {
+            self.tcp_mut().set_mtu_probing(now, how);
+        }
+    }
+
+    /// The way carries packets of so many octets: segments are cut to that from now on (`tcp_sync_mss`).
+    pub(super) fn sync_mtu(&mut self, mtu: u16, resend: bool) {
+        if mtu == self.path_mtu {
+            return;
+        }
+        self.path_mtu = mtu;
+        let octets = segment_in(mtu, self.local.ip());
+        self.tcp_mut().set_path_mss(octets, resend);
+    }
+
+    /// An ICMP error says that the way carries `route`, and had said `asked`.
+    fn on_path_mtu(&mut self, now: Instant, route: u16, asked: u16) {
+        let discovery = self.options.discovery(self.local.is_ipv4());
+        if asked < route {
+            self.note_soft_error(libc::EMSGSIZE);
+        }
+        if discovery == Discovery::Active && route < self.path_mtu {
+            self.sync_mtu(route, true);
+            self.pump(now, usize::MAX);
+        }
+    }
+}
+
+impl Stack {
+    /// ICMP says "fragmentation needed" or "packet too big" about the segment at `seq` of the connection between two addresses.
+    pub(super) fn arrive_path_mtu(&mut self, id: super::Id, seq: SeqNum, mtu: u32) {
+        let settings = self.settings();
+        let now = self.now;
+        let Some(connection) = self.connections.get_mut(&id).filter(|c| c.is_outstanding(seq)) else {
+            return;
+        };
+        let remote = connection.remote.ip();
+        let before = self.routes.of(&settings, remote);
+        let asked = u16::try_from(mtu).unwrap_or(u16::MAX);
+        let route = if remote.is_ipv4() {
+            // `__ip_rt_update_pmtu`: less than the least is the least.
+            asked.max(settings.min_pmtu.unwrap_or(LEAST_V4)).min(before)
+        } else if asked < LEAST_V6 || connection.options.discovery(false) == Discovery::Deaf {
+            return;
+        } else {
+            asked.min(before)
+        };
+        if route < before {
+            self.routes.learn(remote, route);
+        }
+        connection.on_path_mtu(now, route, asked);
+    }
+
+    /// Before something is written: what the way carries now (`tcp_current_mss`).
+    pub(super) fn sync_mtu(&mut self, id: super::Id) {
+        let settings = self.settings();
+        if let Some(connection) = self.connections.get_mut(&id) {
+            let mtu = self.routes.of(&settings, connection.remote.ip());
+            connection.sync_mtu(mtu, false);
+        }
+    }
+
+    /// What a connection to `remote` that begins now knows of the way.
+    pub(super) fn mtu_to(&mut self, settings: &Settings, remote: IpAddr) -> (u16, u16) {
+        (self.routes.link(settings), self.routes.of(settings, remote))
+    }
+
+    /// `IP_MTU`, `IPV6_MTU`
+    pub(super) fn path_mtu_of(&mut self, fd: Fd) -> Result<i32, Errno> {
+        let (_, connection) = self.connection(fd, libc::ENOTCONN)?;
+        let remote = connection.remote.ip();
+        let settings = self.settings();
+        Ok(self.routes.of(&settings, remote).into())
+    }
+}
