@@ -184,6 +184,15 @@ impl Settings {
         }
     }
 
+    /// The window scale that the kernel offers for a receive buffer of `own` octets, if its size was set
+    /// (`tcp_select_initial_window`): by what may become of it.
+    pub(crate) fn window_shift(&self, own: Option<u64>) -> u8 {
+        let most = self.rmem.map_or(0, |[.., most]| most).max(self.rmem_max.unwrap_or(0));
+        // `tcp_full_space`: half of what was set counts as window.
+        let space = own.map_or(most, |own| most.min(own / 2)).max(1);
+        u8::try_from(space.ilog2().saturating_sub(15)).unwrap_or(u8::MAX)
+    }
+
     /// How MTUs are probed, if they are.
     pub(crate) fn probing(&self) -> Option<MtuProbing> {
         let base = MtuProbing::default();

@@ -230,7 +230,12 @@ impl Stack {
         }
         self.sync_mtu(id);
         let (_, connection) = self.connection(fd, libc::EPIPE)?;
-        let manner = Manner { more: flags & libc::MSG_MORE != 0, end_of_record: flags & libc::MSG_EOR != 0 };
+        let given = |flag| flags & flag != 0;
+        let manner = Manner {
+            more: given(libc::MSG_MORE),
+            end_of_record: given(libc::MSG_EOR),
+            urgent: given(libc::MSG_OOB),
+        };
         *taken += connection.write(now, &data.slice(from..), manner);
         self.after(id);
         match *taken {

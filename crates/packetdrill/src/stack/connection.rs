@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Death, Endpoint, Event, Received, State};
+use handfast_tcp::{Death, Endpoint, Event, Received, State, UrgentIn, UrgentOut};
 use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, Segment};
 
@@ -64,6 +64,8 @@ pub(super) struct Connection {
     pub(super) received_before: u64,
     /// The size of segments in our SYN, octets.
     pub(super) advertised: u16,
+    pub(super) urgent_out: UrgentOut,
+    pub(super) urgent_in: UrgentIn,
     /// Octets that its packets have at most (`icsk_pmtu_cookie`).
     pub(super) path_mtu: u16,
 }
@@ -88,6 +90,8 @@ impl Connection {
         let state_before = endpoint.state();
         let (queue, offload) = (SendQueue::default(), Offload::new(&settings));
         let never = Instant::ZERO;
+        let mut urgent_in = UrgentIn::default();
+        urgent_in.inline = options.is_urgent_inline();
         Self {
             endpoint: Box::new(Wrapped(endpoint)),
             local,
@@ -114,6 +118,8 @@ impl Connection {
             departures: Vec::new(),
             received_before: 0,
             advertised,
+            urgent_out: UrgentOut::default(),
+            urgent_in,
             path_mtu,
         }
     }
@@ -136,6 +142,7 @@ impl Connection {
         self.tcp_mut().set_nagle(nagle);
         self.tcp_mut().set_corked(cork);
         self.tcp_mut().set_user_timeout(limit);
+        self.urgent_in.inline = self.options.is_urgent_inline();
     }
 
     /// Whether segments are its.
@@ -190,6 +197,7 @@ impl Connection {
         // MSG_MORE holds a write back until something else happens: any acknowledgement sends what waits.
         let corked = self.options.cork;
         self.tcp_mut().set_corked(corked);
+        self.note_urgent(received.segment);
         self.tcp_mut().on_segment(now, received);
         true
     }
@@ -229,7 +237,8 @@ impl Connection {
     /// What there is to send leaves, at most so many segments; how many did.
     pub(super) fn pump(&mut self, now: Instant, most: usize) -> usize {
         let mut sent = 0;
-        self.offload.begin();
+        let is_urgent = self.heed_urgent();
+        self.offload.begin(is_urgent);
         while sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;
@@ -239,6 +248,7 @@ impl Connection {
             }
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
             segment.flags = self.options.help.depart(segment.flags);
+            self.tell_urgent(&mut segment);
             self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &self.queue);
             let mut bytes = Vec::new();
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);

@@ -25,6 +25,8 @@ pub(super) struct Manner {
     pub(super) more: bool,
     /// `MSG_EOR`
     pub(super) end_of_record: bool,
+    /// `MSG_OOB`
+    pub(super) urgent: bool,
 }
 
 impl Connection {
@@ -164,6 +166,9 @@ impl Connection {
     /// The call ends, having written something. `whole`: all that it wanted to.
     fn finish(&mut self, manner: Manner, whole: bool) {
         let end = self.written();
+        if manner.urgent {
+            self.urgent_out.mark(end);
+        }
         if whole && manner.end_of_record {
             self.tcp_mut().end_record();
             self.queue.close(end);

@@ -13,6 +13,7 @@ mod packets;
 mod path_mtu;
 mod reading;
 mod send_queue;
+mod urgent;
 
 #[cfg(test)]
 mod tests;

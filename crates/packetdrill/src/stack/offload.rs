@@ -32,6 +32,8 @@ pub(super) struct Offload {
     fresh: bool,
     /// Something has happened since.
     anew: bool,
+    /// Each segment leaves by itself: `tcp_write_xmit` joins none while there is urgent data.
+    alone: bool,
     /// How many it may have.
     most: u64,
 }
@@ -48,6 +50,7 @@ impl Offload {
             lengths: (0, 0),
             fresh: true,
             anew: true,
+            alone: false,
             most: 0,
         }
     }
@@ -69,9 +72,10 @@ impl Offload {
         (octets / smss).max(self.least)
     }
 
-    /// Something has happened, and what follows from it leaves.
-    pub(super) fn begin(&mut self) {
+    /// Something has happened, and what follows from it leaves. `alone`: each segment by itself.
+    pub(super) fn begin(&mut self, alone: bool) {
         self.anew = true;
+        self.alone = alone;
     }
 
     /// Sets PSH of a segment that leaves as the kernel does.
@@ -98,7 +102,7 @@ impl Offload {
         // All but the last are alike, and a probe of the path's MTU is alone.
         let alike =
             self.lengths.0 as u64 <= smss && self.lengths.0 == self.lengths.1 && len <= self.lengths.0;
-        let same = self.fresh == fresh && (fresh || !anew) && alike;
+        let same = !self.alone && self.fresh == fresh && (fresh || !anew) && alike;
         let goes_on = same && self.at == now && self.end == segment.seq && self.segments < self.most;
         if goes_on && self.segments > 0 {
             self.segments += 1;

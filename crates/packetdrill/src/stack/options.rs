@@ -14,6 +14,8 @@ const MAXSEG: std::ops::RangeInclusive<i32> = 88..=32_767;
 const MOST_BUFFER: u64 = 212_992;
 /// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 4_608;
+/// `tcp_rmem[2]` by default.
+const MOST_RECEIVE_BUFFER: u64 = 6_291_456;
 /// What of a receive buffer counts as window before anything has come, in 256ths.
 const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
@@ -33,6 +35,7 @@ pub(super) struct Options {
     max_segment: Option<u16>,
     pub(super) send_buffer: Option<u64>,
     receive_buffer: Option<u64>,
+    receive_lowat: Option<u64>,
     pub(super) notsent_lowat: Option<u64>,
     /// Seconds; zero resets.
     pub(super) linger: Option<i32>,
@@ -90,6 +93,28 @@ impl Options {
         ms.map(Duration::from_millis)
     }
 
+    /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
+    fn lowat(&self, settings: &Settings, value: i32) -> u64 {
+        let most =
+            self.receive_buffer.or(settings.rmem.map(|[.., most]| most)).unwrap_or(MOST_RECEIVE_BUFFER);
+        u64::try_from(value).unwrap_or(u64::MAX).min(most / 2).max(1)
+    }
+
+    /// `SO_RCVBUF`, if it was set.
+    pub(super) fn receive_buffer(&self) -> Option<u64> {
+        self.receive_buffer
+    }
+
+    /// `SO_RCVLOWAT`: octets that must wait before a read or a poll returns.
+    pub(super) fn receive_lowat(&self) -> u64 {
+        self.receive_lowat.unwrap_or(1)
+    }
+
+    /// `SO_OOBINLINE`
+    pub(super) fn is_urgent_inline(&self) -> bool {
+        self.noted(libc::SOL_SOCKET, libc::SO_OOBINLINE).is_some_and(|value| value != 0)
+    }
+
     fn set_socket(&mut self, settings: &Settings, name: i32, value: i32) -> Result<(), Errno> {
         let doubled = |most: Option<u64>| {
             let asked = u64::try_from(value).unwrap_or(0);
@@ -105,9 +130,9 @@ impl Options {
             | libc::SO_PRIORITY
             | libc::SO_MARK
             | libc::SO_BROADCAST
-            | libc::SO_OOBINLINE => {
-                self.note(libc::SOL_SOCKET, name, value);
-            }
+            | libc::SO_TIMESTAMP => self.note(libc::SOL_SOCKET, name, value),
+            libc::SO_OOBINLINE => self.note(libc::SOL_SOCKET, name, i32::from(value != 0)),
+            libc::SO_RCVLOWAT => self.receive_lowat = Some(self.lowat(settings, value)),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         }
         Ok(())
@@ -290,6 +315,8 @@ impl Stack {
                 Ok(self.options(fd)?.receive_buffer.unwrap_or(first) as i32)
             }
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(i32::from(self.options(fd)?.keepalive)),
+            (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => Ok(self.options(fd)?.receive_lowat() as i32),
+            (libc::SOL_SOCKET, libc::SO_OOBINLINE) => Ok(i32::from(self.options(fd)?.is_urgent_inline())),
             (libc::SOL_SOCKET, libc::SO_TYPE) => Ok(libc::SOCK_STREAM),
             (libc::SOL_SOCKET, libc::SO_PROTOCOL) => Ok(libc::IPPROTO_TCP),
             (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {

@@ -84,9 +84,11 @@ impl Discovery {
 }
 
 impl Connection {
-    /// Before the handshake: the way carries packets of `mtu` octets, and MTUs are probed as the namespace has it.
+    /// Before the handshake: the way carries packets of `mtu` octets, MTUs are probed and the window is scaled as the namespace has it.
     pub(super) fn begin_path(&mut self, now: Instant, mtu: u16) {
         self.sync_mtu(mtu, false);
+        let shift = self.settings.window_shift(self.options.receive_buffer());
+        self.tcp_mut().set_window_shift(shift);
         if let Some(how) = self.settings.probing() {
             self.tcp_mut().set_mtu_probing(now, how);
         }

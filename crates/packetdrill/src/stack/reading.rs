@@ -2,9 +2,10 @@
 
 use std::task::Poll;
 
-use handfast_tcp::State;
+use handfast_tcp::{Reading, State};
 
 use super::connection::Connection;
+use super::urgent::take;
 use super::{Errno, Fd, Kind, Stack, Step};
 
 /// What `recvmsg(2)` brings.
@@ -32,24 +33,34 @@ pub struct Polled {
 impl Connection {
     /// At most `len` octets out of the receive buffer; `peek`: they stay there.
     fn take_octets(&mut self, len: usize, peek: bool) -> Vec<u8> {
-        let mut copy;
-        let from = if peek {
-            copy = self.tcp().clone();
-            &mut copy
-        } else {
-            self.tcp_mut()
+        if peek {
+            let (mut copy, mut urgent, mut copied) =
+                (self.tcp().clone(), self.urgent_in, self.received_before);
+            return take(&mut copy, &mut urgent, &mut copied, len);
+        }
+        take(&mut self.endpoint.0, &mut self.urgent_in, &mut self.received_before, len)
+    }
+
+    /// Octets that a read of `len` waits for (`sock_rcvlowat`). It stops at the urgent octet.
+    fn enough(&self, len: usize, all: bool) -> u64 {
+        let least = if all { u64::MAX } else { self.options.receive_lowat() };
+        let until_mark = match self.urgent_in.reading(self.received_before) {
+            Reading::UpTo(octets) => octets,
+            Reading::PassOver => u64::MAX,
         };
-        let mut data = Vec::new();
-        while data.len() < len
-            && let Some(payload) = from.read(len - data.len())
-            && !payload.is_empty()
-        {
-            data.extend_from_slice(&payload.to_bytes());
-        }
-        if !peek {
-            self.received_before += data.len() as u64;
-        }
-        data
+        least.min(len as u64).min(until_mark)
+    }
+
+    /// Octets that wait in front of the urgent one.
+    pub(super) fn waiting(&self) -> u64 {
+        self.urgent_in.waiting(self.received_before, self.tcp().readable())
+    }
+
+    /// `tcp_stream_is_readable`: enough waits, or no more can come.
+    fn is_readable(&self) -> bool {
+        let target = self.options.receive_lowat() + u64::from(self.passes_over());
+        let waiting = self.tcp().readable();
+        waiting >= target || waiting > 0 && self.tcp().receive_window() <= self.tcp().smss()
     }
 
     /// `tcp_inq_hint`
@@ -68,8 +79,11 @@ impl Connection {
     fn found(&self) -> i16 {
         let mut found = 0;
         let closed = self.tcp().state() == State::Closed;
-        if self.tcp().readable() > 0 || self.finished || self.read_shut || closed || self.error.is_some() {
+        if self.is_readable() || self.finished || self.read_shut || closed || self.error.is_some() {
             found |= libc::POLLIN | libc::POLLRDNORM;
+        }
+        if self.urgent_in.is_here() {
+            found |= libc::POLLPRI;
         }
         if self.finished || self.read_shut {
             found |= libc::POLLRDHUP;
@@ -94,16 +108,16 @@ impl Stack {
             Ok(socket) => socket.nonblocking || flags & libc::MSG_DONTWAIT != 0,
             Err(error) => return Poll::Ready(Err(error)),
         };
-        if flags & libc::MSG_OOB != 0 {
-            // Urgent data is not built: as where none has come.
-            return Poll::Ready(Err(Errno(libc::EINVAL)));
-        }
         let (id, connection) = match self.connection(fd, libc::ENOTCONN) {
             Ok(found) => found,
             Err(error) => return Poll::Ready(Err(error)),
         };
-        let waiting = connection.tcp().readable();
-        let enough = if flags & libc::MSG_WAITALL != 0 { len as u64 } else { 1.min(len as u64) };
+        if flags & libc::MSG_OOB != 0 {
+            return Poll::Ready(connection.read_urgent(len, flags & libc::MSG_PEEK != 0));
+        }
+        // What is there may be the urgent octet alone.
+        let waiting = connection.tcp().readable() - u64::from(connection.passes_over());
+        let enough = connection.enough(len, flags & libc::MSG_WAITALL != 0);
         if waiting >= enough || waiting > 0 && (nonblocking || connection.is_at_end()) {
             let mut data = connection.take_octets(len, flags & libc::MSG_PEEK != 0);
             let read = data.len();
@@ -150,7 +164,7 @@ impl Stack {
     pub fn inq(&mut self, fd: Fd) -> Result<i32, Errno> {
         let waiting = |stack: &mut Self| {
             let (_, connection) = stack.connection(fd, libc::EINVAL)?;
-            Ok(i32::try_from(connection.tcp().readable()).unwrap_or(i32::MAX))
+            Ok(i32::try_from(connection.waiting()).unwrap_or(i32::MAX))
         };
         match self.stream_of(fd)? {
             None if matches!(self.socket_of(fd)?.kind, Kind::Fresh) => Ok(0),

@@ -165,10 +165,12 @@ pub(super) unsafe extern "C" fn ioctl(_: User, fd: c_int, request: c_ulong, valu
     const SIOCINQ: c_ulong = libc::FIONREAD as c_ulong;
     const SIOCOUTQ: c_ulong = libc::TIOCOUTQ as c_ulong;
     const SIOCOUTQNSD: c_ulong = 0x894b;
+    const SIOCATMARK: c_ulong = 0x8905;
     let octets = tool().call(|stack| match request {
         SIOCINQ => stack.inq(fd),
         SIOCOUTQ => stack.outq(fd, false),
         SIOCOUTQNSD => stack.outq(fd, true),
+        SIOCATMARK => stack.at_mark(fd),
         _ => Err(Errno(libc::ENOTTY)),
     });
     answer_int(octets.map(|octets| {

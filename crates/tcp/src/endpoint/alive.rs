@@ -37,10 +37,12 @@ impl Endpoint {
         alive.probe_due = false;
     }
 
-    /// Something that must be acknowledged has left; only the oldest counts.
-    pub(super) fn begin_waiting(&mut self, now: Instant) {
+    /// Something that must be acknowledged has left; only the oldest counts. `again`: whether it has left before; Linux counts from the
+    /// first repetition (`retransmits_timed_out` goes by `retrans_stamp`).
+    #[inline]
+    pub(super) fn begin_waiting(&mut self, now: Instant, again: impl FnOnce() -> bool) {
         let Some(alive) = &mut self.alive else { return };
-        if alive.waiting.is_none() {
+        if alive.waiting.is_none() && (!self.config.linux_details || again()) {
             alive.waiting = Some(now);
             self.arm_alive(now);
         }
@@ -50,7 +52,7 @@ impl Endpoint {
     /// stays open as long as there are answers).
     pub(super) fn note_answer(&mut self, now: Instant) {
         // The octet of a probe counts from the probe on, not from the answer to the one before.
-        let outstanding = self.tx.una < self.tx.max && self.tx.wnd > 0;
+        let outstanding = self.tx.una < self.tx.max && self.tx.wnd > 0 && !self.config.linux_details;
         if let Some(alive) = &mut self.alive {
             alive.waiting = outstanding.then_some(now);
             self.arm_alive(now);

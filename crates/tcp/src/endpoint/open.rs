@@ -187,7 +187,7 @@ impl Endpoint {
         self.tx.max = self.tx.max.max(1 + segment.payload.len() as u64);
         self.tx.nxt = self.tx.max;
         self.timers.set(Timer::Retransmit, self.expiry(now, self.rto()));
-        self.begin_waiting(now);
+        self.begin_waiting(now, || true);
         let mut transmit = Transmit::plain(segment);
         if self.startup.is_some() {
             self.startup_syn(now, &mut transmit);

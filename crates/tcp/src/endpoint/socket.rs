@@ -122,6 +122,14 @@ impl Endpoint {
         }
     }
 
+    /// Offers a window scale of `shift` at least (RFC 7323 §2.3 wants one that the buffer needs): kernels go by what a buffer may become
+    /// (`tcp_select_initial_window`). Before the handshake.
+    pub fn set_window_shift(&mut self, shift: u8) {
+        if self.tx.max == 0 && self.config.window_scaling {
+            self.rx.shift = self.rx.shift.max(shift.min(crate::MAX_SHIFT));
+        }
+    }
+
     /// While corked, what does not fill a segment waits (`TCP_CORK`, `MSG_MORE`); where nothing is in flight, until the persist timer
     /// expires.
     pub fn set_corked(&mut self, corked: bool) {

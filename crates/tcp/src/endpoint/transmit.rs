@@ -169,7 +169,7 @@ impl Endpoint {
         if piece.why == Why::Probe {
             self.tx.probe_due = false;
             self.tx.probed = Some(piece.start);
-            self.begin_waiting(now);
+            self.begin_waiting(now, || true);
             return;
         }
         if fresh && self.tx.timed.is_none() && !self.timestamps {
@@ -182,7 +182,8 @@ impl Endpoint {
         let is_set = self.timers.is_set(Timer::Retransmit);
         let change = self.recovery.time_sending(lend!(self, now), is_set, piece, fresh);
         self.change_timer(now, change);
-        self.begin_waiting(now);
+        // A tail loss probe is no repetition by the timer (`tcp_send_loss_probe` leaves `retrans_stamp` alone).
+        self.begin_waiting(now, || !fresh && piece.why != Why::LossProbe);
         self.note_use(now, fresh);
     }
 
