@@ -268,4 +268,30 @@ mod tests {
         assert_eq!(settings.config(1460, false).syn_retries, 5);
         assert_eq!(settings.config(1460, true).syn_retries, 3);
     }
+
+    #[test]
+    fn the_window_scale_follows_from_what_the_buffer_may_become() {
+        let settings = |most| Settings { rmem: Some([4096, 131_072, most]), ..Settings::default() };
+        for (most, own, shift) in [
+            (33_554_432, None, 10),
+            (6_291_456, None, 7),
+            (65_535, None, 0),
+            (6_291_456, Some(20_000), 0),
+            (6_291_456, Some(200_000), 1),
+        ] {
+            assert_eq!(settings(most).window_shift(own), shift, "{most}, {own:?}");
+        }
+        let wide = Settings { rmem_max: Some(4_194_304), ..settings(100_000) };
+        assert_eq!(wide.window_shift(None), 7);
+    }
+
+    #[test]
+    fn mtus_are_probed_as_the_namespace_has_it() {
+        let probing = |mtu_probing| Settings { mtu_probing, ..Settings::default() }.probing();
+        assert_eq!((probing(None), probing(Some(0))), (None, None));
+        assert_eq!(probing(Some(1)), Some(MtuProbing::default()));
+        assert_eq!(probing(Some(2)).map(|how| how.always), Some(true));
+        let settings = Settings { mtu_probing: Some(1), retries1: Some(4), ..Settings::default() };
+        assert_eq!(settings.probing().map(|how| how.patience), Some(Duration::from_millis(6200)));
+    }
 }

@@ -12,6 +12,7 @@ use super::Fd;
 use super::chrono::{Chrono, Waits};
 use super::offload::Offload;
 use super::options::Options;
+use super::packets::icmp::Unreachable;
 use super::send_queue::SendQueue;
 use crate::Settings;
 
@@ -220,17 +221,26 @@ impl Connection {
     }
 
     /// An ICMP error tells of the segment with that sequence number.
-    pub(super) fn on_icmp(&mut self, now: Instant, seq: SeqNum, errno: i32, is_hard: bool) {
+    pub(super) fn on_icmp(&mut self, now: Instant, seq: SeqNum, why: Unreachable) {
         if !self.is_outstanding(seq) {
             return;
         }
-        if is_hard && !self.is_open {
+        let Unreachable { errno, ends_request, no_route } = why;
+        if self.is_open {
+            if no_route {
+                self.tcp_mut().on_unreachable(now, seq);
+            }
+            // RFC 1122 §4.2.3.9: such an error does not end a connection; `IP_RECVERR` wants to know at once.
+            if self.options.wants_errors(self.local.is_ipv4()) {
+                self.error = Some(errno);
+            } else {
+                self.note_soft_error(errno);
+            }
+        } else if self.listener.is_none() || ends_request {
             self.tcp_mut().abort();
             let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
             while self.tcp_mut().poll_event().is_some() {}
             self.error = Some(errno);
-        } else {
-            self.note_soft_error(errno);
         }
     }
 

@@ -195,6 +195,16 @@ impl Options {
         Discovery::of(self.mtu_discover(is_v4))
     }
 
+    /// `IP_RECVERR` or `IPV6_RECVERR`
+    pub(super) fn wants_errors(&self, is_v4: bool) -> bool {
+        let key = if is_v4 {
+            (libc::IPPROTO_IP, libc::IP_RECVERR)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+        };
+        self.noted(key.0, key.1).is_some_and(|value| value != 0)
+    }
+
     fn mtu_discover(&self, is_v4: bool) -> i32 {
         let key = if is_v4 {
             (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)

@@ -97,9 +97,9 @@ impl Stack {
         let now = self.now;
         match error.what {
             What::TooBig { mtu } => self.arrive_path_mtu(id, error.seq, mtu),
-            What::Unreachable { errno, is_hard } => {
+            What::Unreachable(why) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
-                    connection.on_icmp(now, error.seq, errno, is_hard);
+                    connection.on_icmp(now, error.seq, why);
                 }
             }
         }
@@ -113,7 +113,7 @@ fn with_bits(segment: &Segment, bits: Flags) -> Segment {
 }
 
 /// ICMP errors (RFC 792, RFC 4443).
-mod icmp {
+pub(super) mod icmp {
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use handfast_core::SeqNum;
@@ -124,22 +124,34 @@ mod icmp {
     const HEADER: usize = 8;
 
     /// One that tells of a TCP segment of ours.
-    pub(super) struct Error {
-        pub(super) local: SocketAddr,
-        pub(super) remote: SocketAddr,
-        pub(super) seq: SeqNum,
-        pub(super) what: What,
+    pub(in crate::stack) struct Error {
+        pub(in crate::stack) local: SocketAddr,
+        pub(in crate::stack) remote: SocketAddr,
+        pub(in crate::stack) seq: SeqNum,
+        pub(in crate::stack) what: What,
     }
 
     /// What it tells.
-    pub(super) enum What {
+    pub(in crate::stack) enum What {
         /// The way carries packets of so many octets: RFC 1191 §4, RFC 8201 §4.
-        TooBig { mtu: u32 },
-        /// `errno`: what the application is told. `is_hard`: it ends a connection that is not established (RFC 1122 §4.2.3.9).
-        Unreachable { errno: i32, is_hard: bool },
+        TooBig {
+            mtu: u32,
+        },
+        Unreachable(Unreachable),
     }
 
-    pub(super) fn parse(protocol: u8, bytes: &[u8]) -> Option<Error> {
+    /// What it means that segments do not get there.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(in crate::stack) struct Unreachable {
+        /// What the application is told.
+        pub(in crate::stack) errno: i32,
+        /// It ends a connection that has not been accepted (`tcp_req_err`).
+        pub(in crate::stack) ends_request: bool,
+        /// It tells that packets do not reach the peer's network: RFC 6069 §4.1.
+        pub(in crate::stack) no_route: bool,
+    }
+
+    pub(in crate::stack) fn parse(protocol: u8, bytes: &[u8]) -> Option<Error> {
         let &[kind, code, _, _, m0, m1, m2, m3] = bytes.first_chunk::<HEADER>()?;
         let mtu = u32::from_be_bytes([m0, m1, m2, m3]);
         let original = bytes.get(HEADER..)?;
@@ -151,18 +163,24 @@ mod icmp {
     }
 
     fn of_v4(kind: u8, code: u8, mtu: u32, original: &[u8]) -> Option<Error> {
-        let unreachable = |errno, is_hard| What::Unreachable { errno, is_hard };
-        let what = match (kind, code) {
-            (3, 0 | 5..=12) => unreachable(
-                if matches!(code, 0 | 6 | 11) { libc::ENETUNREACH } else { libc::EHOSTUNREACH },
-                true,
-            ),
-            (3, 1) | (11, _) => unreachable(libc::EHOSTUNREACH, false),
-            (3, 2) => unreachable(libc::ENOPROTOOPT, true),
-            (3, 3) => unreachable(libc::ECONNREFUSED, true),
-            (12, _) => unreachable(libc::EPROTO, true),
-            (3, 4) => What::TooBig { mtu },
+        // Linux's `icmp_err_convert` and `tcp_v4_err`.
+        let errno = match (kind, code) {
+            (3, 0 | 6 | 9 | 11) => libc::ENETUNREACH,
+            (3, 1 | 10 | 12..=15) | (11, _) => libc::EHOSTUNREACH,
+            (3, 2) => libc::ENOPROTOOPT,
+            (3, 3) => libc::ECONNREFUSED,
+            (3, 4) => libc::EMSGSIZE,
+            (3, 5) => libc::EOPNOTSUPP,
+            (3, 7) => libc::EHOSTDOWN,
+            (3, 8) => libc::ENONET,
+            (12, _) => libc::EPROTO,
             _ => return None,
+        };
+        let no_route = kind == 3 && code <= 1;
+        let ends_request = no_route || kind == 11 || kind == 12;
+        let what = match (kind, code) {
+            (3, 4) => What::TooBig { mtu },
+            _ => What::Unreachable(Unreachable { errno, ends_request, no_route }),
         };
         let len = usize::from(original.first()? & 0xf) * 4;
         let fixed = original.first_chunk::<20>().filter(|fixed| fixed[9] == TCP)?;
@@ -171,15 +189,20 @@ mod icmp {
     }
 
     fn of_v6(kind: u8, code: u8, mtu: u32, original: &[u8]) -> Option<Error> {
-        let unreachable = |errno, is_hard| What::Unreachable { errno, is_hard };
-        let what = match (kind, code) {
-            (2, _) => What::TooBig { mtu },
-            (1, 0) => unreachable(libc::ENETUNREACH, false),
-            (1, 1 | 5 | 6) => unreachable(libc::EACCES, true),
-            (1, 4) => unreachable(libc::ECONNREFUSED, true),
-            (1 | 3, _) => unreachable(libc::EHOSTUNREACH, false),
-            (4, _) => unreachable(libc::EPROTO, true),
+        // Linux's `icmpv6_err_convert` and `tcp_v6_err`.
+        let (errno, ends_request) = match (kind, code) {
+            (1, 0) => (libc::ENETUNREACH, false),
+            (1, 1 | 5 | 6) => (libc::EACCES, true),
+            (1, 4) => (libc::ECONNREFUSED, true),
+            (2, _) => (libc::EMSGSIZE, false),
+            (1 | 3, _) => (libc::EHOSTUNREACH, false),
+            (4, _) => (libc::EPROTO, true),
             _ => return None,
+        };
+        let no_route = (kind, code) == (1, 0);
+        let what = match kind {
+            2 => What::TooBig { mtu },
+            _ => What::Unreachable(Unreachable { errno, ends_request, no_route }),
         };
         let (fixed, rest) = original.split_first_chunk::<40>()?;
         let address =

@@ -112,6 +112,10 @@ impl Stack {
             Ok(found) => found,
             Err(error) => return Poll::Ready(Err(error)),
         };
+        if flags & libc::MSG_ERRQUEUE != 0 {
+            // Nothing is kept there.
+            return Poll::Ready(Err(Errno(libc::EAGAIN)));
+        }
         if flags & libc::MSG_OOB != 0 {
             return Poll::Ready(connection.read_urgent(len, flags & libc::MSG_PEEK != 0));
         }

@@ -11,7 +11,7 @@ use super::{Errno, Fd, Message, Stack};
 /// if it begins there.
 pub(super) fn take(tcp: &mut Endpoint, urgent: &mut UrgentIn, copied: &mut u64, len: usize) -> Vec<u8> {
     let mut data = Vec::new();
-    while data.len() < len && !(urgent.is_at_mark(*copied) && !data.is_empty()) {
+    while data.len() < len && (data.is_empty() || !urgent.is_at_mark(*copied)) {
         let (most, stays) = match urgent.reading(*copied) {
             Reading::PassOver => (1, false),
             Reading::UpTo(octets) => {

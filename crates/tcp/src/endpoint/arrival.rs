@@ -168,6 +168,7 @@ impl Endpoint {
         fresh.events = std::mem::take(&mut self.events);
         fresh.tx.buffer = std::mem::take(&mut self.tx.buffer);
         fresh.tx.closing = self.tx.closing;
+        fresh.keep_path(self.help.take());
         *self = fresh;
     }
 

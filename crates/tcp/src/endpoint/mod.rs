@@ -41,6 +41,7 @@ mod startup;
 mod text;
 mod timers;
 mod transmit;
+mod unreachable;
 mod verdict;
 
 use std::sync::Arc;

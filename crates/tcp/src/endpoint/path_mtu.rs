@@ -28,9 +28,16 @@ impl Endpoint {
 
     fn path_mtu(&mut self) -> &mut PathMtu {
         let options = self.option_octets();
-        let most = self.tx.window.smss as u16 + options;
+        let most = u16::try_from(self.tx.window.smss).unwrap_or(u16::MAX).saturating_add(options);
         let help = self.help.get_or_insert_with(|| Help::with(&self.config));
         help.path.get_or_insert_with(|| PathMtu::new(most, options))
+    }
+
+    /// It listens again: what was known of the path before still holds.
+    pub(super) fn keep_path(&mut self, before: Option<Box<Help>>) {
+        if let Some(path) = before.and_then(|help| help.path) {
+            self.help.get_or_insert_with(|| Help::with(&self.config)).path = Some(path);
+        }
     }
 
     /// Octets of each segment that options take (RFC 6691 §2).

@@ -22,6 +22,8 @@ pub struct Report {
     pub disordered: bool,
     /// Timeouts in a row (`icsk_retransmits`).
     pub retransmits: u8,
+    /// How often the retransmission timeout has doubled (`icsk_backoff`).
+    pub backoff: u8,
     /// Probes of a closed window in a row.
     pub probes: u8,
     /// Both sides use timestamps.
@@ -81,6 +83,7 @@ impl Endpoint {
             timed_out: tx.progress.phase == Phase::Loss,
             disordered: tx.progress.phase == Phase::Open && sacked > 0,
             retransmits: tx.retries,
+            backoff: tx.rtt.backoff(),
             probes: tx.probes,
             timestamps: self.timestamps,
             sack: self.sack,

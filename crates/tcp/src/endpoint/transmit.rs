@@ -104,7 +104,11 @@ impl Endpoint {
         let end = if (payload.len() as u64) < len { piece.start + payload.len() as u64 } else { piece.end };
         let fin = end > data_end;
         self.count(piece, &payload);
-        if self.config.nagle == Nagle::Minshall && (payload.len() as u64) < self.room() {
+        // What goes again is none with `tcp_minshall_update`, which only new segments reach.
+        if self.config.nagle == Nagle::Minshall
+            && (payload.len() as u64) < self.room()
+            && (piece.start >= self.tx.max || !self.config.linux_details)
+        {
             self.tx.small_end = self.tx.seq(end);
         }
         if let Some(engine) = &mut self.rx.quick_ack

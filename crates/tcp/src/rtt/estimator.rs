@@ -93,6 +93,18 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(63);
     }
 
+    /// How often it has doubled.
+    pub(crate) fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// RFC 6069 §4.1 step (2): the last doubling is taken back, if there was one.
+    pub(crate) fn revert_back_off(&mut self) -> bool {
+        let was = self.backoff > 0;
+        self.backoff = self.backoff.saturating_sub(1);
+        was
+    }
+
     /// The path is another one, and answers: what the old one left unanswered says nothing of it.
     pub(crate) fn forget_backoff(&mut self) {
         self.backoff = 0;

@@ -198,3 +198,16 @@ fn unacceptable_segments_prove_life_too() {
     s.run(19_000, |_| Fate::Deliver);
     assert_eq!(sent(&s), [19_000]);
 }
+
+#[test]
+fn linux_counts_a_user_timeout_from_the_first_repetition() {
+    // RFC 5482 §3.1 has no word for it; `retransmits_timed_out` goes by `retrans_stamp`.
+    for linux_details in [false, true] {
+        let client = Config { user_timeout: Some(MS(3000)), linux_details, ..plain("newreno") };
+        let mut s = bulk_to(client, plain("newreno"), 1);
+        s.run(20_000, |_| Fate::Drop);
+        let died = s.events().iter().find(|e| e.1 == Event::Died(Death::UserTimeout)).map(|e| e.0);
+        let first = s.timeouts()[0];
+        assert_eq!(died, Some(3000 + if linux_details { first } else { 0 }));
+    }
+}

@@ -40,5 +40,6 @@ mod sockets;
 mod spurious;
 mod timestamps;
 mod undo;
+mod unreachable;
 mod vho;
 mod windows;

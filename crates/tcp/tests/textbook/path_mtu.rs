@@ -1,7 +1,10 @@
 //! The largest packet that the path carries: ICMP's word (RFC 1191), probes (RFC 4821) and black holes.
 
-use handfast_core::Duration;
-use handfast_tcp::{Config, MtuProbing, Recovery, Undo, profile};
+use std::sync::Arc;
+
+use handfast_core::{Duration, Instant, SeqNum};
+use handfast_tcp::{Config, Endpoint, MtuProbing, Received, Recovery, State, Undo, profile};
+use handfast_wire::tcp::{Flags, Segment};
 
 use crate::script::{Script, bulk, stamped, ten};
 use crate::support::Fate;
@@ -44,6 +47,21 @@ fn what_is_told_without_resending_counts_for_what_leaves_next() {
     s.pair.client_writes(10_000, 1200);
     s.answer(10_000, &[]);
     assert_eq!(s.newly_sent(), "[10000+600] [10600+600]");
+}
+
+#[test]
+fn what_was_known_before_the_handshake_holds_for_it_and_for_the_next() {
+    let now = Instant::from_millis(1000);
+    let mut server = Endpoint::listen(Arc::new(ten("rack")), 80, SeqNum(100));
+    server.set_path_mss(600, false);
+    let syn = Segment { flags: Flags::SYN, mss: Some(1000), window: 9000, ..Segment::EMPTY };
+    let reset = Segment { flags: Flags::RST, seq: SeqNum(1), ..Segment::EMPTY };
+    for _ in 0..2 {
+        server.on_segment(now, &Received::plain(&syn));
+        assert_eq!(server.smss(), 600);
+        server.on_segment(now, &Received::plain(&reset));
+        assert_eq!(server.state(), State::Listen);
+    }
 }
 
 #[test]
