@@ -38,6 +38,8 @@ pub(super) struct Connection {
     pub(super) fd: Option<Fd>,
     /// Who listens for it.
     pub(super) listener: Option<Fd>,
+    /// It waits for data before it is one that can be accepted.
+    deferred: bool,
     /// It can be accepted, and nobody has been told.
     ready: bool,
     pub(super) is_open: bool,
@@ -101,6 +103,7 @@ impl Connection {
             settings,
             fd: None,
             listener: None,
+            deferred: false,
             ready: false,
             is_open: false,
             finished: false,
@@ -183,6 +186,10 @@ impl Connection {
     /// A segment of it arrives; whether it takes it.
     pub(super) fn on_segment(&mut self, now: Instant, received: &Received<'_>) -> bool {
         self.state_before = self.tcp().state();
+        if self.is_deferred(received.segment) {
+            self.deferred = true;
+            return true;
+        }
         if self.is_refused(received.segment) {
             self.error = Some(libc::ECONNRESET);
             self.tcp_mut().reset();
@@ -201,6 +208,20 @@ impl Connection {
         self.note_urgent(received.segment);
         self.tcp_mut().on_segment(now, received);
         true
+    }
+
+    /// `TCP_DEFER_ACCEPT`: the acknowledgement of a SYN-ACK without data is dropped for a while (`tcp_check_req`).
+    fn is_deferred(&self, segment: &Segment) -> bool {
+        self.tcp().state() == State::SynReceived
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::SYN)
+            && !segment.flags.contains(Flags::RST)
+            && segment.seq_len() == 0
+            && self.waits_for_data()
+    }
+
+    fn waits_for_data(&self) -> bool {
+        self.listener.is_some() && self.tcp().report().retransmits < self.options.defer_accept
     }
 
     /// RFC 2525 §2.17: data that nobody can read any more ends a connection whose application has closed it.
@@ -252,6 +273,10 @@ impl Connection {
         while sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;
+            if self.deferred && segment.flags.contains(Flags::SYN) && self.waits_for_data() {
+                // `syn_ack_recalc`: who has acknowledged the SYN-ACK gets it again only when the wait is over.
+                continue;
+            }
             if !segment.payload.is_empty() {
                 self.times.data_sent = now;
                 sent += 1;

@@ -46,6 +46,8 @@ pub(super) struct Options {
     keepalive_interval_s: Option<u64>,
     keepalive_probes: Option<u8>,
     syn_retries: Option<u8>,
+    /// `TCP_DEFER_ACCEPT`, in timeouts of the SYN-ACK.
+    pub(super) defer_accept: u8,
     pub(super) help: Help,
     /// Others, which change nothing here, as they were set.
     noted: Vec<((i32, i32), i32)>,
@@ -153,7 +155,8 @@ impl Options {
             libc::TCP_KEEPINTVL => self.keepalive_interval_s = Some(seconds?),
             libc::TCP_KEEPCNT => self.keepalive_probes = Some(count?),
             libc::TCP_SYNCNT => self.syn_retries = Some(count?),
-            libc::TCP_QUICKACK | libc::TCP_LINGER2 | libc::TCP_DEFER_ACCEPT | libc::TCP_WINDOW_CLAMP => {
+            libc::TCP_DEFER_ACCEPT => self.defer_accept = deferral(value),
+            libc::TCP_QUICKACK | libc::TCP_LINGER2 | libc::TCP_WINDOW_CLAMP => {
                 self.note(libc::IPPROTO_TCP, name, value);
             }
             TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
@@ -225,6 +228,7 @@ impl Options {
             libc::TCP_KEEPINTVL => self.keepalive_interval_s.unwrap_or(75) as i32,
             libc::TCP_KEEPCNT => i32::from(self.keepalive_probes.unwrap_or(9)),
             libc::TCP_SYNCNT => i32::from(self.syn_retries.unwrap_or(6)),
+            libc::TCP_DEFER_ACCEPT => deferred_for(self.defer_accept),
             _ => return self.noted(libc::IPPROTO_TCP, name),
         };
         Some(some)
@@ -332,7 +336,7 @@ impl Stack {
             (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
                 Ok(i32::from(matches!(self.socket_of(fd)?.kind, Kind::Listening(_))))
             }
-            _ => self.options(fd)?.noted(level, name).ok_or(unknown),
+            _ => self.options(fd)?.noted(level, name).or(default_of(level, name)).ok_or(unknown),
         }
     }
 
@@ -369,6 +373,41 @@ impl Stack {
         let connection = id.and_then(|id| self.connections.get(&id));
         Ok(connection.map_or_else(|| info::unconnected(is_listening), |connection| info::of(connection, now)))
     }
+}
+
+/// Options that change nothing here, as the kernel has them before they are set.
+fn default_of(level: i32, name: i32) -> Option<i32> {
+    match (level, name) {
+        (
+            libc::SOL_SOCKET,
+            libc::SO_REUSEADDR
+            | libc::SO_REUSEPORT
+            | libc::SO_PRIORITY
+            | libc::SO_MARK
+            | libc::SO_BROADCAST
+            | libc::SO_TIMESTAMP
+            | SO_ZEROCOPY,
+        )
+        | (libc::IPPROTO_IP, libc::IP_TOS | libc::IP_RECVERR)
+        | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS | libc::IPV6_RECVERR) => Some(0),
+        (libc::SOL_SOCKET, libc::SO_SNDLOWAT) => Some(1),
+        (libc::IPPROTO_IP, libc::IP_TTL) => Some(64),
+        _ => None,
+    }
+}
+
+/// How many timeouts of a SYN-ACK, of 1, 2, 4 s and so on, cover so many seconds (`secs_to_retrans`).
+fn deferral(seconds: i32) -> u8 {
+    if seconds <= 0 {
+        0
+    } else {
+        (1..u8::MAX).find(|&timeouts| deferred_for(timeouts) >= seconds).unwrap_or(u8::MAX)
+    }
+}
+
+/// `retrans_to_secs`: the time until so many timeouts have expired, seconds. None is longer than `TCP_RTO_MAX`, 120 s.
+fn deferred_for(timeouts: u8) -> i32 {
+    (0..timeouts).map(|n| (1 << n.min(7)).min(120)).sum()
 }
 
 fn int(value: &[u8]) -> Result<i32, Errno> {

@@ -293,6 +293,30 @@ fn reads_and_polls_wait_for_the_low_water_mark() {
 }
 
 #[test]
+fn deferred_accept_waits_for_data() {
+    let mut pair = Pair::new();
+    let listener = pair.server.socket(libc::AF_INET, libc::SOCK_STREAM, 0).unwrap();
+    for (seconds, covered) in [(1, 1), (2, 3), (3, 3), (4, 7), (0, 0)] {
+        let value = i32::to_ne_bytes(seconds);
+        pair.server.set_option(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, &value).unwrap();
+        let found = pair.server.option(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, 4).unwrap();
+        assert_eq!(found, i32::to_ne_bytes(covered));
+    }
+    let value = 1_i32.to_ne_bytes();
+    pair.server.set_option(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, &value).unwrap();
+    pair.server.bind(listener, address()).unwrap();
+    pair.server.listen(listener).unwrap();
+    let client = pair.client.socket(libc::AF_INET, libc::SOCK_STREAM, 0).unwrap();
+    assert!(pair.client.connect(client, Some(address()), false).is_pending());
+    pair.exchange();
+    assert!(pair.server.accept(listener).is_pending());
+    assert_eq!(write(&mut pair.client, client, 5), Poll::Ready(Ok(5)));
+    pair.exchange();
+    let Poll::Ready(Ok((server, _))) = pair.server.accept(listener) else { panic!("nobody to accept") };
+    assert_eq!(read(&mut pair.server, server, 10), Poll::Ready(Ok(5)));
+}
+
+#[test]
 fn icmp_makes_segments_smaller_for_all_connections_on_the_way() {
     let mut pair = Pair::new();
     let (server, client) = pair.connect();
