@@ -11,9 +11,6 @@ use handfast_tcp::{Config, CongestionControl, Frto, MtuProbing, Recovery, profil
 /// Where the kernel has them.
 const ROOT: &str = "/proc/sys/net";
 
-/// The tool's link.
-const INTERFACE: &str = "tun0";
-
 /// What of a buffer counts as window, in 256ths, as profile `linux` has it.
 const WINDOW_SHARE: u64 = 158;
 
@@ -89,7 +86,7 @@ pub struct Settings {
     pub retries1: Option<u32>,
     /// `ipv4/route/min_pmtu`, octets.
     pub min_pmtu: Option<u16>,
-    /// The MTU of the tool's link, octets.
+    /// The MTU of the tool's link, octets: no file of these has it.
     pub link_mtu: Option<u16>,
     /// `tcp_congestion_control`.
     pub congestion_control: Option<String>,
@@ -139,7 +136,7 @@ impl Settings {
             probe_interval: tcp("probe_interval").and_then(|text| one(&text)),
             retries1: tcp("retries1").and_then(|text| one(&text)),
             min_pmtu: text("ipv4/route/min_pmtu").and_then(|text| one(&text)),
-            link_mtu: text(&format!("ipv6/conf/{INTERFACE}/mtu")).and_then(|text| one(&text)),
+            link_mtu: None,
             congestion_control: tcp("congestion_control").and_then(|text| one(&text)),
         }
     }

@@ -21,14 +21,12 @@ const LEAST_V6: u16 = 1280;
 pub(super) struct Routes {
     /// As the tool says.
     told: u16,
-    /// As the interface had it when it was first asked.
-    first: Option<u16>,
     less: BTreeMap<IpAddr, u16>,
 }
 
 impl Default for Routes {
     fn default() -> Self {
-        Self { told: MTU, first: None, less: BTreeMap::new() }
+        Self { told: MTU, less: BTreeMap::new() }
     }
 }
 
@@ -37,15 +35,14 @@ impl Routes {
         self.told = mtu;
     }
 
-    /// Octets that the link carries: what a script has set by `ip link` since the beginning, or what the tool says.
-    pub(super) fn link(&mut self, settings: &Settings) -> u16 {
-        let Some(now) = settings.link_mtu else { return self.told };
-        let first = *self.first.get_or_insert(now);
-        if now == first { self.told } else { now }
+    /// Octets that the link carries: what a script has set by `ip link`, where the interface has another MTU than it is made with, or what
+    /// the tool says.
+    pub(super) fn link(&self, settings: &Settings) -> u16 {
+        settings.link_mtu.filter(|&mtu| mtu != MTU).unwrap_or(self.told)
     }
 
     /// Octets that the way to `remote` carries.
-    fn of(&mut self, settings: &Settings, remote: IpAddr) -> u16 {
+    fn of(&self, settings: &Settings, remote: IpAddr) -> u16 {
         let link = self.link(settings);
         self.less.get(&remote.to_canonical()).map_or(link, |&less| less.min(link))
     }
@@ -152,7 +149,7 @@ impl Stack {
     }
 
     /// What a connection to `remote` that begins now knows of the way.
-    pub(super) fn mtu_to(&mut self, settings: &Settings, remote: IpAddr) -> (u16, u16) {
+    pub(super) fn mtu_to(&self, settings: &Settings, remote: IpAddr) -> (u16, u16) {
         (self.routes.link(settings), self.routes.of(settings, remote))
     }
 

@@ -7,6 +7,8 @@ mod memory;
 
 use std::env;
 use std::ffi::{CStr, OsString, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -18,6 +20,9 @@ use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 use crate::Settings;
 use crate::stack::{FIRST_FD, Fd, Stack};
 use crate::tool::Tool;
+
+/// The tool's link.
+const LINK: &[u8] = b"tun0";
 
 /// The stack of this process: the tool runs one script a process.
 static TOOL: OnceLock<Tool> = OnceLock::new();
@@ -166,7 +171,22 @@ fn own_path() -> Option<OsString> {
 }
 
 fn tool() -> &'static Tool {
-    TOOL.get_or_init(|| Tool::new(Stack::new(Settings::of_this_namespace)))
+    let settings = || Settings { link_mtu: link_mtu(), ..Settings::of_this_namespace() };
+    TOOL.get_or_init(|| Tool::new(Stack::new(settings)))
+}
+
+/// The MTU of the tool's link (netdevice(7)); [`None`]: there is no such link, or none that the kernel tells of.
+fn link_mtu() -> Option<u16> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // SAFETY: an `ifreq` of zeros is one with an empty name; `SIOCGIFMTU` reads the name and writes the MTU.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(LINK) {
+            *to = *from as c_char;
+        }
+        let found = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) == 0;
+        u16::try_from(request.ifr_ifru.ifru_mtu).ok().filter(|_| found)
+    }
 }
 
 /// The C library's, as [`getsockopt`]: at the end of a script the tool closes descriptors past its table.
