@@ -8,7 +8,7 @@ from statistics import median
 from handfast import stats, tables
 from handfast.results import Result, by_row
 from handfast.stats import Summary
-from handfast.tables import GOODPUT, STALL, Column, felt_by_all
+from handfast.tables import GOODPUT, STALL, UNKNOWN, Column, felt_by_all
 
 MAX_NAMED = 3
 """More schemes are counted, not named."""
@@ -47,7 +47,8 @@ def _felt(valid: Mapping[str, Sequence[Result]], runs: Sequence[Result]) -> str:
         known = {row: one for row, each in values.items() if (one := stats.summarise(each)) is not None}
         if known:
             who = ", ".join(flows) if len(flows) <= MAX_NAMED else f"{len(flows)} flows"
-            said.append(_felt_most(f"{who}: {column.header} ", column, known))
+            unknown = [row for row in values if row not in known]
+            said.append(_felt_most(f"{who}: {column.header} ", column, known, unknown))
     return " ".join(said)
 
 
@@ -57,14 +58,17 @@ def _mean_of(run: Result, flows: Sequence[str], measure: str) -> float | None:
     return None if None in values or not values else sum(values) / len(values)
 
 
-def _felt_most(what: str, column: Column, known: Mapping[str, Summary]) -> str:
+def _felt_most(what: str, column: Column, known: Mapping[str, Summary], unknown: Sequence[str]) -> str:
     least, most = (choose(known, key=lambda row: known[row].median) for choose in (min, max))
     low, high = known[least], known[most]
+    # A scheme under which nobody got far enough for a figure is not left out: it may be the worst.
+    dash = f"; {UNKNOWN} with {', '.join(unknown)}" if unknown else ""
     if len(known) < 2:
-        return f"{what}{_shown(column, low.median)} with {least}."
+        return f"{what}{_shown(column, low.median)} with {least}{dash}."
     if low.high >= high.low:
-        return f"{what}does not differ ({_shown(column, low.median)} with {least})."
-    return f"{what}{_shown(column, low.median)} with {least}, the least, and {_shown(column, high.median)} with {most}."
+        return f"{what}does not differ ({_shown(column, low.median)} with {least}{dash})."
+    shown = f"{_shown(column, low.median)} with {least}, the least, and {_shown(column, high.median)} with {most}"
+    return f"{what}{shown}{dash}."
 
 
 def _shown(column: Column, value: float) -> str:

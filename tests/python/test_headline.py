@@ -8,6 +8,7 @@ from pathlib import Path
 from handfast import bundle, headline
 from handfast.measures import FlowMeasures, Measures
 from handfast.results import Flow, Handover, Passage, Result
+from handfast.tables import UNKNOWN
 from test_tables import EMPTY
 
 
@@ -87,6 +88,21 @@ def test_of_persons_it_says_what_they_feel() -> None:
     said = headline.sentences([of("a", 1, typing(0.3), bulk), of("b", 1, typing(0.2), bulk)])
     assert said.startswith("No difference: both delivered alike")
     assert "f0: echo, 95 % 200 ms with b" in said
+
+
+def test_a_scheme_without_a_figure_is_not_left_out() -> None:
+    def of(scheme: str, stalled: float | None) -> Result:
+        felt = FlowMeasures(delivered_bytes=9, video_stalls=0, video_stalled_s=stalled)
+        return replace(run(scheme, 6.0), flows=(Flow("f0", "open", felt),))
+
+    never = of("never", None)
+    said = headline.sentences([of("a", 1.5), never])
+    assert said == f"f0: stood still 1.50 s with a; {UNKNOWN} with never."
+    said = headline.sentences([of("a", 1.5), of("b", 4.0), never, of("also", None)])
+    assert said.endswith(f"the least, and 4.00 s with b; {UNKNOWN} with never, also.")
+    assert headline.sentences([of("a", 1.5), of("b", 1.5), never]) == (
+        f"f0: stood still does not differ (1.50 s with a; {UNKNOWN} with never)."
+    )
 
 
 def test_the_shipped_scenario(compared: Path) -> None:

@@ -18,7 +18,7 @@ pub trait Flows {
     /// Notes the next delivery to it ([`DeliveryMeter::watch`]).
     fn watch(&mut self, flow: FlowId);
 
-    /// Whether the sender has opened the connection and still has something to get across.
+    /// Whether the sender has opened the connection and still has something to get across; where one end asks, whether it waits.
     fn is_active(&self, flow: FlowId) -> bool;
 }
 

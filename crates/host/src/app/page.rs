@@ -204,13 +204,16 @@ impl Client for Browser {
         self.end_if_whole(now);
     }
 
+    fn is_waiting(&self) -> bool {
+        !matches!(self.stage, Stage::Reading(_))
+    }
+
     fn wants(&self) -> usize {
         (self.objects.len() + self.outstanding() as usize).clamp(1, self.asked.len())
     }
 
     fn figures(&self, now: Instant) -> Figures {
-        let loading = !matches!(self.stage, Stage::Reading(_));
-        let loads = self.loads.sorted(now, loading.then_some(self.since).into_iter());
+        let loads = self.loads.sorted(now, self.is_waiting().then_some(self.since).into_iter());
         Figures::from([
             ("pages_loaded", Figure::Count(self.loads.count())),
             ("page_load_p50_s", loads.at(500)),
@@ -292,7 +295,9 @@ mod tests {
         browser.on_answer(at(50), 0);
         assert_eq!((browser.deadline(), count(&browser.figures(at(50)), "pages_loaded")), (None, 0));
         browser.ask(at(50), 0);
+        assert!(browser.is_waiting());
         browser.on_answer(at(107), 0);
+        assert!(!browser.is_waiting(), "a person reads");
         assert_eq!(browser.figures(at(107))["page_load_p50_s"], Figure::Value(Some(0.1)));
         assert!(browser.deadline() > Some(at(107)));
     }

@@ -113,6 +113,11 @@ impl Client for Typist {
         self.echoes.add(now.since(typed));
     }
 
+    /// For an echo, or for the connection: a person who cannot type yet waits too.
+    fn is_waiting(&self) -> bool {
+        self.next.is_none() || !self.typed.is_empty()
+    }
+
     fn figures(&self, now: Instant) -> Figures {
         let echoes = self.echoes.sorted(now, self.typed.iter().copied());
         let waiting = self.typed.len() as u64;
@@ -168,6 +173,21 @@ mod tests {
         let figures = typist.figures(echoed);
         assert_eq!(figures["echo_max_s"], Figure::Value(Some(echoed.since(first).as_secs_f64())));
         assert_eq!(figures["unechoed_keystrokes"], Figure::Count(1));
+    }
+
+    #[test]
+    fn a_person_waits_for_the_connection_and_for_echoes() {
+        let mut typist = typist();
+        typist.on_start(at(0));
+        assert!(typist.is_waiting());
+        typist.on_open(at(0), 0);
+        assert!(!typist.is_waiting());
+        let typed = typist.deadline().unwrap();
+        typist.on_timer(typed);
+        assert!(typist.is_waiting());
+        typist.ask(typed, 0);
+        typist.on_answer(typed, 0);
+        assert!(!typist.is_waiting());
     }
 
     /// An echo over TCP takes one round trip of 40 ms where nothing is lost.

@@ -267,6 +267,11 @@ impl Client for Player {
         self.begin_if_there_is_enough(now);
     }
 
+    /// The player does, for a segment: a person sees nothing of it while the buffer lasts. Room that comes later is asked for then.
+    fn is_waiting(&self) -> bool {
+        self.waits || self.room_at() == Some(self.counted)
+    }
+
     fn figures(&self, now: Instant) -> Figures {
         let mut last = self.clone();
         last.play(now.max(self.counted));
@@ -355,11 +360,13 @@ mod tests {
 
     #[test]
     fn a_full_buffer_asks_for_nothing() {
+        assert!(Player::new(video()).is_waiting(), "for the connection");
         let mut player = Player { playback: Playback::Playing, ..holding(19_000, 0) };
-        assert_eq!(player.ask(at(0), 0), None);
+        assert_eq!((player.ask(at(0), 0), player.is_waiting()), (None, false));
         assert_eq!(player.deadline(), Some(at(1_000)));
         player.on_timer(at(1_000));
         assert_eq!(player.ask(at(1_000), 0).map(|request| request.answer), Some(2_000_000));
+        assert!(player.is_waiting());
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub struct Asker {
 #[derive(Clone, Debug, Default)]
 struct Asked {
     open: bool,
+    over: bool,
     requests: u32,
     /// Of each request without a whole answer the bytes of it that are to come.
     waiting: VecDeque<u64>,
@@ -71,7 +72,14 @@ impl Asker {
 
     /// A connection is open no longer: nothing is asked by it any more.
     pub fn on_over(&mut self, connection: usize) {
-        self.connections[connection].open = false;
+        let asked = &mut self.connections[connection];
+        (asked.open, asked.over) = (false, true);
+    }
+
+    /// Whether a person waits for something that may still come. Between two questions an outage costs a person nothing.
+    pub fn is_waiting(&self) -> bool {
+        let may_come = self.connections.iter().any(|asked| !asked.over);
+        self.started && !self.stopped && may_come && self.client.is_waiting()
     }
 
     /// What is to be written to a connection next; [`None`]: nothing now.

@@ -47,6 +47,9 @@ pub trait Client: Send + fmt::Debug {
     /// The oldest request of a connection that has no whole answer yet has it now.
     fn on_answer(&mut self, now: Instant, connection: usize);
 
+    /// Whether a person waits for something: it has been asked for, or will be as soon as a connection is open.
+    fn is_waiting(&self) -> bool;
+
     /// How many connections it wants to have open, the first ones.
     fn wants(&self) -> usize {
         1

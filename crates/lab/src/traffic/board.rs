@@ -17,7 +17,8 @@ pub(crate) struct Board {
     streams: Streams,
     /// For each flow the bytes that were delivered.
     delivered: Vec<AtomicU64>,
-    /// For each stream whether it has begun, and there is something to get across.
+    /// For each stream whether it has begun, and there is something to get across. Where one end asks, whether it waits: its
+    /// client says it at the first stream of the flow.
     active: Vec<AtomicBool>,
     begins: Mutex<Begins>,
 }
@@ -39,6 +40,12 @@ impl Board {
 
     pub(super) fn set_active(&self, stream: StreamId, active: bool) {
         self.active[stream as usize].store(active, Ordering::Relaxed);
+    }
+
+    /// Whether a person waits for something of a flow.
+    pub(super) fn set_waiting(&self, flow: FlowId, waiting: bool) {
+        let first = self.streams.of_flow(flow).next();
+        first.into_iter().for_each(|stream| self.set_active(stream, waiting));
     }
 
     pub(super) fn is_active(&self, flow: FlowId) -> bool {
@@ -77,6 +84,8 @@ mod tests {
         assert_eq!([0, 1].map(|flow| board.is_active(flow)), [false, true]);
         board.set_active(2, false);
         assert!(!board.is_active(1));
+        board.set_waiting(1, true);
+        assert_eq!([0, 1].map(|flow| board.is_active(flow)), [false, true]);
     }
 
     #[test]

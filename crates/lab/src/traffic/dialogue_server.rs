@@ -61,7 +61,7 @@ impl DialogueServer {
         self.connection.as_ref().filter(|_| self.sent.ending.is_none())
     }
 
-    fn accept(&mut self, now: Instant, board: &Board) {
+    fn accept(&mut self, now: Instant) {
         let Ok((connection, _)) = self.listener.accept() else { return };
         let set = connection.set_nonblocking(true);
         if set.and_then(|()| connection.set_tcp_notsent_lowat(LOW_WATER as u32)).is_err() {
@@ -69,18 +69,17 @@ impl DialogueServer {
         }
         self.connection = Some(connection);
         self.sent.opened = 1;
-        board.set_active(self.stream, true);
-        self.exchange(now, board);
+        self.exchange(now);
     }
 
     /// Reads requests, and writes answers as far as there is room for them.
-    fn exchange(&mut self, now: Instant, board: &Board) {
+    fn exchange(&mut self, now: Instant) {
         if let Err(error) = self.read().and_then(|()| self.write()) {
             let death = match error.raw_os_error() {
                 Some(libc::ETIMEDOUT) => Death::Timeout,
                 _ => Death::Reset,
             };
-            self.end(Ending::Died(now, death), board);
+            self.end(Ending::Died(now, death));
         }
     }
 
@@ -123,9 +122,8 @@ impl DialogueServer {
         Ok(())
     }
 
-    fn end(&mut self, ending: Ending, board: &Board) {
+    fn end(&mut self, ending: Ending) {
         self.sent.ending = Some(ending);
-        board.set_active(self.stream, false);
     }
 }
 
@@ -145,11 +143,11 @@ impl Sender for DialogueServer {
 
     fn on_time(&mut self, _now: Instant, _board: &Board) {}
 
-    fn on_ready(&mut self, now: Instant, board: &Board) {
+    fn on_ready(&mut self, now: Instant, _board: &Board) {
         if self.connection.is_none() {
-            return self.accept(now, board);
+            return self.accept(now);
         }
-        self.exchange(now, board);
+        self.exchange(now);
     }
 
     fn is_closing(&self) -> bool {
@@ -160,7 +158,7 @@ impl Sender for DialogueServer {
         let Some(info) = self.open().and_then(|connection| TcpInfo::of(connection).ok()) else { return };
         self.sent.totals = Some(Totals::from(&info));
         if self.closing && info.is_finished() {
-            return self.end(Ending::Done(now), board);
+            return self.end(Ending::Done(now));
         }
         let cwnd = u64::from(info.cwnd);
         self.window.get_or_insert_with(|| WindowMeter::new(now, cwnd)).set(now, cwnd);

@@ -40,7 +40,7 @@ pub(crate) trait Receiver: Send {
     fn deadline(&self, now: Instant) -> Instant;
 
     /// Time has come so far, for one that has something to do at its deadline.
-    fn on_time(&mut self, _now: Instant) {}
+    fn on_time(&mut self, _now: Instant, _board: &Board) {}
 
     /// One of its sockets is ready. What comes after `end` is no part of what is measured.
     fn on_ready(&mut self, clock: Clock, end: Instant, buffer: &mut [u8], board: &Board);
@@ -139,7 +139,7 @@ pub(crate) fn run(
     while clock.now() < end && !board.is_stopped() {
         let now = clock.now();
         trackers.advance(now, &mut flows);
-        flows.receivers.iter_mut().for_each(|receiver| receiver.on_time(now));
+        flows.receivers.iter_mut().for_each(|receiver| receiver.on_time(now, board));
         let deadlines = flows.receivers.iter().map(|receiver| receiver.deadline(now));
         let until = deadlines.fold(trackers.deadline().min(end), Instant::min);
         let (waiting, mut sockets) = watches(&flows.receivers, now);

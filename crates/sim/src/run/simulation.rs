@@ -274,6 +274,9 @@ impl Flows for Network {
         if let Some([sender, _]) = self.hosts.transports.of_flow(flow) {
             return sender.has_begun() && sender.ending().is_none();
         }
+        if let Some(asker) = self.hosts.askers.get(&flow) {
+            return asker.lock().is_waiting();
+        }
         let connections = &self.hosts.connections;
         let tries = |stream| self.moving.as_ref().is_some_and(|moving| moving.tries(stream));
         connections.streams(flow).any(|stream| connections.is_active(stream) || tries(stream))

@@ -94,6 +94,34 @@ fn a_keystroke_takes_a_round_trip_of_the_path() {
     assert!(json["limit_bps"].is_null() && json["connect_s"].is_null(), "{json}");
 }
 
+/// An outage of 200 ms from 3 s on in place of the roam, and what the flow makes of it, in milliseconds.
+fn stall_in_outage(app: &str, start: &str) -> (usize, i64) {
+    let event = "{at = \"3s\", do = \"outage\", link = \"cn-s1\", gap = \"200ms\"}";
+    let changes = [("flows.0.app", app), ("flows.0.start", start), ("events.0", event)];
+    let run = result(&set(ROAM, &changes), "reno", 1);
+    (run.handovers[0].flows.len(), whole(&run.flows[0], "stall_s"))
+}
+
+#[test]
+fn only_who_waits_is_hit_by_an_outage() {
+    // One page, which is there within a second, and then a person reads: the next one comes hours later.
+    let page = "{page = {think = \"9h\", weight = \"100kB\"}}";
+    assert_eq!(stall_in_outage(page, "0s"), (0, -1));
+    // The HTML is asked for as the outage begins: the question goes again after the RTO.
+    let (concerned, stall) = stall_in_outage(page, "2.95s");
+    assert_eq!(concerned, 1);
+    assert!((1..2_000).contains(&stall), "{stall}");
+}
+
+/// The SYN goes again 1 s after the first one (RFC 6298 §2.1), by Linux's timers up to 32 ms later: 900 ms after the return, with two
+/// round trips to the first byte.
+#[test]
+fn an_outage_while_a_person_s_connection_opens_is_one() {
+    let (concerned, stall) = stall_in_outage("{page = {think = \"9h\", weight = \"100kB\"}}", "3.1s");
+    assert_eq!(concerned, 1);
+    assert!((980..=1_012).contains(&stall), "{stall}");
+}
+
 /// Whichever of its connections brings the last object: the next page is asked for.
 #[test]
 fn a_person_reads_on_by_six_connections() {
