@@ -84,7 +84,10 @@ def imported(path: Path, mapping: Mapping | None, way: str, part: int | None) ->
     mapping = mapping or known(text, way)
     try:
         if mapping is None:
-            return _handfast.Trace.parse(text), []
+            trace = _handfast.Trace.parse(text)
+            if part is not None:
+                raise InputError(f"{path}: `--part {part}`: it is a trace already, which has no parts: leave out `--part`")
+            return trace, []
         recording = _handfast.Recording.read(
             text, mapping.time, mapping.rate, mapping.delay, mapping.loss, mapping.round_trip
         )

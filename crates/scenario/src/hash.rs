@@ -1,10 +1,13 @@
 //! The hash of a scenario's content.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
+use handfast_net::trace::Trace;
 use sha2::{Digest, Sha256};
 
-use crate::model::Scenario;
+use crate::model::{LinkId, LinkTrace, Scenario};
 
 /// SHA-256 of everything that a run depends on, the first 16 hexadecimal digits.
 ///
@@ -47,13 +50,38 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         let _ = write!(sink, "{networks:?}");
     }
     if !traces.is_empty() {
-        let _ = write!(sink, "{traces:?}");
+        let _ = write!(sink, "{:?}", Once(traces));
     }
     if *subnets {
         let _ = write!(sink, "subnets");
     }
     let digest = sink.finish();
     digest.into_iter().take(8).fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"))
+}
+
+/// What directions follow, each trace written where it is followed first: thousands of links may follow one of megabytes.
+struct Once<'a>(&'a BTreeMap<(LinkId, usize), LinkTrace>);
+
+impl fmt::Debug for Once<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        let mut written: Vec<(&Arc<Trace>, &(LinkId, usize))> = Vec::new();
+        for (key, trace) in self.0 {
+            let LinkTrace::Recorded(recorded) = trace else {
+                map.entry(key, trace);
+                continue;
+            };
+            // By content where it was read twice: what a scenario is does not depend on how many files say it.
+            let same = |one: &Arc<Trace>| Arc::ptr_eq(one, recorded) || one == recorded;
+            if let Some((_, first)) = written.iter().find(|(one, _)| same(one)) {
+                map.entry(key, &format_args!("as {first:?}"));
+            } else {
+                map.entry(key, trace);
+                written.push((recorded, key));
+            }
+        }
+        map.finish()
+    }
 }
 
 /// Fields that had another name when hashes were first taken: a new name is no new content.

@@ -93,3 +93,52 @@ fn what_a_trace_says_does_not_change_by_events() {
     assert_eq!(refused(r#"{text = "time_s,loss\n0,0.5"}"#, rate), None);
     assert_eq!(refused(opportunities, "do = \"outage\", gap = \"1s\""), None, "it may still go down");
 }
+
+/// `links.radio.forward` follows a trace, the other direction does not.
+#[test]
+fn the_direction_without_a_trace_changes_by_events() {
+    let refused = |direction: &str| {
+        let event = format!(
+            "[{{at = \"1s\", link = \"radio\", do = \"rate\", rate = \"1Mbit/s\", direction = \"{direction}\"}}]"
+        );
+        set("base.toml", &[("links.radio.forward.trace", r#"{text = "5"}"#), ("events", &*event)]).is_err()
+    };
+    assert_eq!(["forward", "backward", "both"].map(refused), [true, false, true]);
+}
+
+#[test]
+fn a_trace_that_several_links_follow_is_one_of_the_content() {
+    let text = |forward: &str, backward: &str| {
+        let changes = [("links.radio.forward.trace", forward), ("links.radio.backward.trace", backward)];
+        set("base.toml", &changes).unwrap().hash
+    };
+    let (one, same, other) = (r#"{text = "5\n10"}"#, r#"{text = "5\n10\n"}"#, r#"{text = "5\n11"}"#);
+    assert_eq!(text(one, one), text(one, same), "however often its text is there");
+    let hashes = [text(one, one), text(one, other), text(other, one), text(other, other)];
+    assert_eq!(hashes.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+}
+
+/// Five files of 30 MiB each, of which each alone is allowed.
+#[test]
+fn all_traces_together_are_bounded() {
+    let name = folder("together", SLOW);
+    let names = ["a", "b", "c", "d", "e"].map(|name| format!("{name}.txt"));
+    let text = "5\n".to_owned() + &format!("#{}\n", "-".repeat(998)).repeat(30 << 10);
+    let place = PathBuf::from(&name).parent().unwrap().to_owned();
+    names.iter().for_each(|name| fs::write(place.join(name), &text).unwrap());
+    let followed = |names: &[&str]| {
+        let link = |name: &&str| {
+            format!("{{between = [\"cn\", \"mn\"], delay = \"1ms\", trace = {{file = \"{name}\"}}}}")
+        };
+        let links: Vec<_> = names.iter().map(link).collect();
+        let text = "duration = \"1s\"\n[nodes]\ncn = {kind = \"host\"}\nmn = {kind = \"host\"}\n[[flows]]\nfrom = \"cn\"\nto = \"mn\"\n";
+        Scenario::parse(&format!("links = [{}]\n{text}", links.join(", ")), &name, &[])
+            .err()
+            .map(|error| error.message)
+    };
+    let names = names.each_ref().map(String::as_str);
+    assert_eq!(followed(&names[..4]), None);
+    assert_eq!(followed(&[names[0]; 9]), None, "one file is read once");
+    let message = followed(&names).unwrap();
+    assert!(message.contains("`e.txt`: all traces together have more than 128 MiB"), "{message}");
+}

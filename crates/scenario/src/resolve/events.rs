@@ -118,12 +118,12 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
                 )
                 .help("let a station move: without `rate` it follows the signal"));
             }
-            refuse_traced(network, link, &rate.span, "rate", LinkTrace::has_rate)?;
+            refuse_traced(network, (link, directions), &rate.span, "rate", LinkTrace::has_rate)?;
             Action::SetRate { link, directions, rate: rate.value.0 }
         }
         EventKind::Delay => {
             let delay = needed(table.delay.as_ref(), table, "delay")?;
-            refuse_traced(network, link, &delay.span, "delay", LinkTrace::has_delay)?;
+            refuse_traced(network, (link, directions), &delay.span, "delay", LinkTrace::has_delay)?;
             Action::SetDelay { link, directions, delay: delay.value.0 }
         }
     })
@@ -132,12 +132,12 @@ fn action(table: &EventTable, network: &Network<'_>) -> Checked<Action> {
 /// What a trace says does not change by events.
 fn refuse_traced(
     network: &Network<'_>,
-    link: LinkId,
+    (link, directions): (LinkId, Directions),
     span: &Span,
     key: &str,
     says: impl Fn(&LinkTrace) -> bool,
 ) -> Checked<()> {
-    if network.links.is_traced(link, says) {
+    if network.links.is_traced(link, directions, says) {
         let title = format!("the link follows a trace, which says its {key}");
         return Err(Problem::at(span.clone(), title).help("leave out the event, or `trace`"));
     }
@@ -171,7 +171,7 @@ fn fade(table: &EventTable, action: &Action, network: &Network<'_>) -> Checked<O
         of_station.into_iter().flat_map(|station| network.radios.of(station)).map(|(_, link)| link);
     let of_station: Vec<LinkId> = of_station.copied().collect();
     for &link in link.iter().chain(&of_station) {
-        refuse_traced(network, link, &ramp.span, "rate", LinkTrace::has_rate)?;
+        refuse_traced(network, (link, Directions::Both), &ramp.span, "rate", LinkTrace::has_rate)?;
     }
     if link.iter().chain(&of_station).any(air) {
         return Err(Problem::at(

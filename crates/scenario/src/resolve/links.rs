@@ -13,7 +13,7 @@ use super::queue;
 use super::standard::fastest;
 use super::traces::Traces;
 use crate::file::{AirTable, LinkShape, LinkTable, Located};
-use crate::model::{Link, LinkId, LinkTrace, NodeId};
+use crate::model::{Directions, Link, LinkId, LinkTrace, NodeId};
 use handfast_document::{Checked, Problem, Span};
 
 /// The links so far.
@@ -59,8 +59,8 @@ impl Said {
 impl Links {
     const MOST: usize = 400_000;
 
-    /// `folder`: where the paths of traces begin.
-    pub(super) fn new(folder: &str) -> Self {
+    /// `traces`: what was read of those that links follow.
+    pub(super) fn new(traces: Traces) -> Self {
         Self {
             list: Vec::new(),
             spans: Vec::new(),
@@ -68,12 +68,12 @@ impl Links {
             on_air: Vec::new(),
             cellular: Vec::new(),
             traced: BTreeMap::new(),
-            traces: Traces::new(folder),
+            traces,
         }
     }
 
-    pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes, folder: &str) -> Checked<Self> {
-        let mut links = Self::new(folder);
+    pub(super) fn of_file(tables: &[LinkTable], nodes: &Nodes, traces: Traces) -> Checked<Self> {
+        let mut links = Self::new(traces);
         for table in tables {
             links.add_table(table, nodes)?;
         }
@@ -127,6 +127,11 @@ impl Links {
         self.add(Link { name, between, forward, backward }, &shape.span)
     }
 
+    /// What was read of traces, for links that are made elsewhere.
+    pub(super) fn take_traces(&mut self) -> Traces {
+        std::mem::take(&mut self.traces)
+    }
+
     /// What the directions of the next link follow.
     fn follow<const N: usize>(
         &mut self,
@@ -147,9 +152,20 @@ impl Links {
         Ok(traces)
     }
 
-    /// Whether a direction of a link follows a trace of which `says` is true, of a thing that then does not change by events.
-    pub(super) fn is_traced(&self, link: LinkId, says: impl Fn(&LinkTrace) -> bool) -> bool {
-        self.traced.range((link, 0)..=(link, 1)).any(|(_, trace)| says(trace))
+    /// Whether one of these directions of a link follows a trace of which `says` is true, of a thing that then does not change by
+    /// events.
+    pub(super) fn is_traced(
+        &self,
+        link: LinkId,
+        directions: Directions,
+        says: impl Fn(&LinkTrace) -> bool,
+    ) -> bool {
+        let ends = match directions {
+            Directions::Both => 0..=1,
+            Directions::Forward => 0..=0,
+            Directions::Backward => 1..=1,
+        };
+        ends.filter_map(|end| self.traced.get(&(link, end))).any(says)
     }
 
     /// The next link is on the air.

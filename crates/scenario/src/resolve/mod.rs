@@ -41,6 +41,7 @@ use links::Links;
 use network::Network;
 use nodes::Nodes;
 use radios::Radios;
+use traces::Traces;
 
 /// The scenario that the tables describe.
 pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
@@ -48,12 +49,12 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     let mut nodes = Nodes::of_file(&file.nodes)?;
     // Generated nodes come first: the file's own links and flows may lead to them. Its links and flows stand before those that
     // are generated all the same.
-    let (mut made_links, mut made_flows) = (Links::new(source.folder()), Flows::new(duration));
+    let (mut made_links, mut made_flows) = (Links::new(Traces::new(source.folder())), Flows::new(duration));
     let mut generated =
         Generated { nodes: &mut nodes, links: &mut made_links, flows: &mut made_flows, roams: Vec::new() };
     generate::generate(&mut generated, &file.generate)?;
     let roams = generated.roams;
-    let mut links = Links::of_file(&file.links, &nodes, source.folder())?;
+    let mut links = Links::of_file(&file.links, &nodes, made_links.take_traces())?;
     links.append(made_links)?;
     let mut flows = Flows::of_file(&file.flows, &nodes, duration)?;
     flows.append(made_flows)?;

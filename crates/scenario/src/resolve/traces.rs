@@ -14,15 +14,21 @@ use crate::file::{Located, TraceTable};
 use crate::model::LinkTrace;
 
 /// The traces of a scenario's files, each read once.
+#[derive(Default)]
 pub(super) struct Traces {
     /// Where their paths begin.
     folder: String,
-    read: BTreeMap<(String, bool), Arc<Trace>>,
+    known: BTreeMap<(String, bool), Arc<Trace>>,
+    /// Bytes of all texts that were read.
+    bytes: usize,
 }
+
+/// The most bytes that all traces of a scenario have together: a step takes several times the room of its line.
+const MOST_TOGETHER: usize = 4 * Trace::LONGEST_TEXT;
 
 impl Traces {
     pub(super) fn new(folder: &str) -> Self {
-        Self { folder: folder.to_owned(), read: BTreeMap::new() }
+        Self { folder: folder.to_owned(), known: BTreeMap::new(), bytes: 0 }
     }
 
     /// What a direction follows; `way` is where its packets go unless the table says it.
@@ -32,15 +38,15 @@ impl Traces {
         match (&value.file, &value.text, &value.generate) {
             (Some(file), None, None) => {
                 only_drawn(value)?;
-                let text = || read(&Path::new(&self.folder).join(&file.value), file);
+                let path = Path::new(&self.folder).join(&file.value);
                 let what = format!("the trace `{}`", file.value.escape_debug());
-                recorded(&mut self.read, &file.value, end, &file.span, &what, text)
+                self.recorded(&file.value, end, &file.span, &what, || read(&path, file))
             }
             (None, Some(text), None) => {
                 only_drawn(value)?;
                 // No path has that octet.
                 let key = format!("\0{}", text.value);
-                recorded(&mut self.read, &key, end, &text.span, "the trace", || Ok(text.value.clone()))
+                self.recorded(&key, end, &text.span, "the trace", || Ok(text.value.clone()))
             }
             (None, None, Some(generate)) => {
                 if let Some(end) = &value.end {
@@ -56,6 +62,36 @@ impl Traces {
                 .expected("expected one of `file`, `text` and `generate`")),
         }
     }
+
+    /// The trace of a text, which is read unless it is known by its key.
+    fn recorded(
+        &mut self,
+        key: &str,
+        end: AtEnd,
+        span: &Span,
+        what: &str,
+        text: impl FnOnce() -> Checked<String>,
+    ) -> Checked<LinkTrace> {
+        let key = (key.to_owned(), end == AtEnd::Hold);
+        if let Some(trace) = self.known.get(&key) {
+            return Ok(LinkTrace::Recorded(trace.clone()));
+        }
+        let text = text()?;
+        self.bytes += text.len();
+        if self.bytes > MOST_TOGETHER {
+            let title = format!("{what}: all traces together have more than {} MiB", MOST_TOGETHER >> 20);
+            return Err(Problem::at(span.clone(), title)
+                .help("let links follow the same file, or shorten files to what a run needs"));
+        }
+        let trace = Trace::parse(&text, end).map_err(|error| {
+            Problem::at(span.clone(), format!("{what}: {error}")).help(
+                "`handfast trace --help` tells of the formats, and `handfast trace import` makes them of others",
+            )
+        })?;
+        let trace = Arc::new(trace);
+        self.known.insert(key, trace.clone());
+        Ok(LinkTrace::Recorded(trace))
+    }
 }
 
 fn only_drawn(table: &TraceTable) -> Checked<()> {
@@ -64,28 +100,6 @@ fn only_drawn(table: &TraceTable) -> Checked<()> {
             .expected("only for `generate`")),
         None => Ok(()),
     }
-}
-
-fn recorded(
-    known: &mut BTreeMap<(String, bool), Arc<Trace>>,
-    key: &str,
-    end: AtEnd,
-    span: &Span,
-    what: &str,
-    text: impl FnOnce() -> Checked<String>,
-) -> Checked<LinkTrace> {
-    let key = (key.to_owned(), end == AtEnd::Hold);
-    if let Some(trace) = known.get(&key) {
-        return Ok(LinkTrace::Recorded(trace.clone()));
-    }
-    let trace = Trace::parse(&text()?, end).map_err(|error| {
-        Problem::at(span.clone(), format!("{what}: {error}")).help(
-            "`handfast trace --help` tells of the formats, and `handfast trace import` makes them of others",
-        )
-    })?;
-    let trace = Arc::new(trace);
-    known.insert(key, trace.clone());
-    Ok(LinkTrace::Recorded(trace))
 }
 
 /// The text of a file: no device, and no more than a trace may have.
