@@ -2,6 +2,7 @@
 
 result.json      the runs
 scenario.toml    the scenario as it ran: the file's text, overrides as comments at its end
+scenario-traces/ the files that its links follow
 series/          time series, one Parquet file a run and table
 captures/        pcapng, a folder a run, where asked for
 .build           which build of handfast made the runs
@@ -13,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from handfast import results, series
+from handfast import followed, results, series
 from handfast.api import Scenario
 from handfast.errors import InputError
 from handfast.results import SIM, Document, Result
@@ -24,7 +25,7 @@ SCENARIO = "scenario.toml"
 CAPTURES = "captures"
 REPORT = "report.html"
 BUILD = ".build"
-ENTRIES = (RESULT, SCENARIO, series.DIRECTORY, CAPTURES, REPORT, BUILD)
+ENTRIES = (RESULT, SCENARIO, followed.DIRECTORY, series.DIRECTORY, CAPTURES, REPORT, BUILD)
 """All that a result directory may hold; whatever else is there is somebody else's."""
 
 
@@ -48,7 +49,8 @@ def write(directory: Path, scenario: Scenario, runs: list[Result]) -> None:
     write_whole(directory / RESULT, results.document(runs).rstrip() + "\n")
     overrides = "".join(f"# --set {path}={value}\n" for path, value in scenario.overrides)
     note = f"\n# Replaced for this run:\n{overrides}" if overrides else ""
-    write_whole(directory / SCENARIO, scenario.text.rstrip() + "\n" + note)
+    paths = followed.keep(scenario, directory)
+    write_whole(directory / SCENARIO, followed.renamed(scenario.text.rstrip() + "\n" + note, paths))
     write_whole(directory / BUILD, build_id() + "\n")
 
 

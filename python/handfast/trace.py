@@ -86,7 +86,7 @@ def imported(path: Path, mapping: Mapping | None, way: str, part: int | None) ->
         if mapping is None:
             trace = _handfast.Trace.parse(text)
             if part is not None:
-                raise InputError(f"{path}: `--part {part}`: it is a trace already, which has no parts: leave out `--part`")
+                raise InputError(f"{path}: it is a trace, which has no parts: leave out `--part {part}`")
             return trace, []
         recording = _handfast.Recording.read(
             text, mapping.time, mapping.rate, mapping.delay, mapping.loss, mapping.round_trip
