@@ -356,8 +356,12 @@ fn crossing_syns_agree() {
             }
         }
     }
+    let first_window = Endpoint::connect(config, 4000, 80, SeqNum(500), now).snapshot(now).cwnd;
     for end in &mut ends {
         assert_eq!(end.state(), State::Established);
+        // RFC 3168 §6.1.1: ECE in a SYN is an offer, and no echo of a mark.
+        let seen = end.snapshot(now);
+        assert_eq!((seen.cwnd, seen.ssthresh), (first_window, u64::MAX));
         end.write(Payload::Synthetic { stream: SERVER_STREAM, offset: 0, len: 1000 });
         assert_eq!(
             end.poll_transmit(now, Bytes(u64::MAX)).map(|transmit| transmit.ip.ecn),
