@@ -79,8 +79,7 @@ impl Direction {
 
     /// The rate at which new packets are carried in the mean.
     pub fn mean_rate(&self) -> BitRate {
-        let Some(access) = &self.access else { return self.rate };
-        BitRate::from_bps((self.rate.as_bps() as f64 * access.efficiency()) as u64)
+        self.access.as_ref().map_or(self.rate, |access| access.carries(self.rate))
     }
 
     /// Whether anything may happen to packets at the end of the line.

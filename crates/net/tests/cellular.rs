@@ -83,6 +83,20 @@ fn a_slot_carries_what_the_rate_gives_in_it() {
     }
 }
 
+/// One block in ten is sent twice, and one in a hundred of them once more, and once more.
+#[test]
+fn what_a_radio_carries_of_new_data_is_less_than_its_rate() {
+    let mean = link(Profile::lte()).mean_rate();
+    assert_eq!(mean, direction(Profile::lte()).mean_rate());
+    assert!((10_790_000..10_810_000).contains(&mean.as_bps()), "{mean:?}");
+    assert_eq!(link(clean(Profile::lte())).mean_rate(), RATE);
+    let mut changed = link(Profile::lte());
+    changed.set_rate(us(5), BitRate::from_bps(24_000_000));
+    assert!(changed.mean_rate().as_bps().abs_diff(2 * mean.as_bps()) <= 1);
+    let plain = Link::<u32>::new(&Direction::plain(RATE, Duration::ZERO), Stream::new(1, "link"));
+    assert_eq!(plain.mean_rate(), RATE);
+}
+
 #[test]
 fn an_unloaded_downlink_takes_what_the_standard_computes() {
     // TR 36.912 §B.2: 1.5 ms in each end and 1 ms on the air; half a slot of waiting in the mean. With 10 % of errors, 0.8 ms

@@ -11,7 +11,7 @@ use handfast_scenario::{App, Flow, Scenario, Scheme};
 /// # Errors
 /// One sentence where the scenario cannot be run.
 pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
-    // Seeds draw when things happen; of how fast links are, traces that are drawn alone, and all of those about alike.
+    // Seeds draw when things happen, and of how fast links are nothing that counts here: of drawn traces the fastest does.
     let timeline = Timeline::new(scenario, 0);
     let mut paths = handfast_plan::paths(scenario, &Topology::new(scenario), &timeline)?;
     let mut most = estimate(scenario, &timeline, &paths, scheme.sender.mss);
@@ -28,7 +28,8 @@ pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
 /// Every link that a frame crosses counts.
 ///
 /// A bulk flow fills the slowest link of its path; a paced one writes what it writes; flows that share a link share its rate.
-/// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here.
+/// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here. A cellular radio wakes
+/// the loop at each slot, which costs about what a frame costs: slots count as frames.
 fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
     let most = highest_rates(scenario, timeline);
     // An acknowledgement is 40 bytes of headers and 12 of timestamps.
@@ -46,13 +47,22 @@ fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -
     // In bytes, so that what shares a link is cut to its rate; then back to frames, in each flow's own proportion.
     let share = |channel: u32| (most[channel as usize] / 8.0 / loads[channel as usize].max(1.0)).min(1.0);
     let flows = scenario.flows.iter().zip(paths.forward.iter().zip(&paths.backward));
-    flows
+    let frames: f64 = flows
         .map(|(flow, (there, back))| {
             let segments = segments_per_s(flow, there, &most, mss, data);
             let narrowest = there.iter().chain(back).map(|&channel| share(channel)).fold(1.0, f64::min);
             segments * narrowest * (there.len() as f64 + back.len() as f64 / 2.0)
         })
-        .sum()
+        .sum();
+    let used = |channel: &usize| loads[*channel] > 0.0;
+    frames + (0..loads.len()).filter(used).map(|channel| slots_per_s(scenario, channel)).sum::<f64>()
+}
+
+/// Slots a second of a channel that is a cellular radio.
+fn slots_per_s(scenario: &Scenario, channel: usize) -> f64 {
+    let link = &scenario.links[channel / 2];
+    let direction = if channel.is_multiple_of(2) { &link.forward } else { &link.backward };
+    direction.access.as_ref().map_or(0.0, |access| 1.0 / access.slot.as_secs_f64())
 }
 
 fn segments_per_s(flow: &Flow, path: &[u32], most: &[f64], mss: u16, size: f64) -> f64 {
@@ -73,7 +83,7 @@ fn highest_rates(scenario: &Scenario, timeline: &Timeline) -> Vec<f64> {
             most[channel] = most[channel].max(rate.as_bps());
         }
     }
-    for (channel, peak) in handfast_plan::traces::peaks(scenario, 0) {
+    for (channel, peak) in handfast_plan::traces::peaks(scenario) {
         most[channel] = peak.as_bps();
     }
     most.into_iter().map(|bps| bps as f64).collect()
@@ -98,7 +108,10 @@ pub fn check_load(estimate: f64, capacity_frames_per_s: f64) -> Result<(), Strin
 mod tests {
     use super::*;
     use handfast_core::{BitRate, Bytes, Duration};
+    use handfast_net::cell::Profile;
+    use handfast_net::trace::{Generator, Way};
     use handfast_plan::testing::{self, Net};
+    use handfast_scenario::LinkTrace;
 
     /// With segments of 1,460 octets.
     fn load_of(scenario: &Scenario) -> f64 {
@@ -110,6 +123,38 @@ mod tests {
         // 12 Mbit/s are 1,000 packets of 1,500 bytes; on two hops, and half as many acknowledgements back.
         let net = Net::new("hsh").rate(0, 1, 12_000_000).rate(1, 2, 100_000_000).bulk(0, 2);
         assert!((load_of(&net.build()) - 3_000.0).abs() < 1.0);
+    }
+
+    /// What the loop does at a slot it does whether or not a packet comes up: 1,000 slots a second each way of LTE, 2,000 of NR.
+    #[test]
+    fn slots_of_a_radio_that_carries_something_count() {
+        let net = || Net::new("hsh").rate(0, 1, 12_000_000).rate(1, 2, 100_000_000).bulk(0, 2);
+        let with = |access: Option<Profile>| {
+            let mut scenario = net().build();
+            let link = &mut scenario.links[1];
+            let access = access.map(Box::new);
+            (link.forward.access, link.backward.access) = (access.clone(), access);
+            load_of(&scenario)
+        };
+        let frames = with(None);
+        assert!((with(Some(Profile::lte())) - frames - 2_000.0).abs() < 0.01);
+        assert!((with(Profile::nr(Profile::SLOT_30_KHZ)) - frames - 4_000.0).abs() < 0.01);
+        let mut silent = net().build();
+        silent.flows[0].app = App::Silent;
+        silent.links[1].forward.access = Some(Box::new(Profile::lte()));
+        assert!(load_of(&silent) < 0.01);
+    }
+
+    /// Whatever is drawn.
+    #[test]
+    fn a_drawn_trace_counts_with_its_fastest() {
+        let mut scenario = Net::new("hh").rate(0, 1, 12_000_000).bulk(0, 1).build();
+        let (generator, way) = (Generator::Mmwave, Way::Down);
+        scenario.traces.insert((0, 0), LinkTrace::Drawn { generator, way });
+        // 1 Gbit/s in the clear at most, and half as many acknowledgements, which at 12 Mbit/s have no room for all.
+        let all: f64 = 1e9 / 8.0 / 1500.0;
+        let acks = 12e6 / 8.0 / 52.0 * 2.0;
+        assert!((load_of(&scenario) - all.min(acks) * 1.5).abs() < 1.0, "{}", load_of(&scenario));
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl<H: Copy> Cell<H> {
         }
     }
 
+    /// What it carries of new data in the mean at that rate.
+    pub(crate) fn carries(&self, rate: BitRate) -> BitRate {
+        self.profile.carries(rate)
+    }
+
     /// When [`Cell::step`] has something to do. `waits`: since when the queue has something; [`Instant::MAX`]: nothing.
     pub(crate) fn next(&self, waits: Instant) -> Instant {
         let decoded = self.decoding.front().map_or(Instant::MAX, |&(at, ..)| at);

@@ -1,6 +1,6 @@
 //! What a cellular radio is told: the parameters of LTE and of 5G NR with their usual values.
 
-use handfast_core::{Bytes, Duration};
+use handfast_core::{BitRate, Bytes, Duration};
 
 use crate::{Queue, QueueLimit};
 
@@ -142,6 +142,11 @@ impl Profile {
     /// What waits for a cellular radio where the file says nothing else: the RLC queue of srsRAN Project (qos.yml), 4096
     /// packets of 1507 bytes.
     pub const QUEUE: Queue = Queue::drop_tail(Some(QueueLimit::Bytes(Bytes(6_172_672))));
+
+    /// What a radio of that rate carries of new data in the mean.
+    pub fn carries(&self, rate: BitRate) -> BitRate {
+        BitRate::from_bps((rate.as_bps() as f64 * self.efficiency()) as u64)
+    }
 
     /// The part of the rate that carries new data in the mean: the rest repeats.
     pub fn efficiency(&self) -> f64 {

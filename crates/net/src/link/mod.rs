@@ -307,6 +307,13 @@ impl<H: Copy> Link<H> {
         self.rest.rate
     }
 
+    /// The rate at which new packets are carried in the mean: of a cellular radio without what that repeats.
+    pub fn mean_rate(&self) -> BitRate {
+        let rate = self.rate();
+        let cell = self.rest.queued.as_ref().and_then(|queued| queued.cell.as_ref());
+        cell.map_or(rate, |cell| cell.carries(rate))
+    }
+
     /// The propagation delay of what leaves now.
     pub fn delay(&self) -> Duration {
         self.delay

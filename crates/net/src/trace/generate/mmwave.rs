@@ -25,8 +25,18 @@ const REPETITIONS: f64 = 4.0;
 const SEARCH: Duration = Duration::from_millis(20);
 const LOST: f64 = 0.5;
 
+/// Mbit/s in the clear: from, to.
+fn of(way: Way) -> [f64; 2] {
+    if way == Way::Down { DOWN } else { UP }
+}
+
+/// Mbit/s that are never exceeded.
+pub(super) fn fastest(way: Way) -> f64 {
+    of(way)[1]
+}
+
 pub(super) fn draw(way: Way, mut course: Course, mut random: Stream) -> Course {
-    let [low, high] = if way == Way::Down { DOWN } else { UP };
+    let [low, high] = of(way);
     let mut at = Duration::ZERO;
     while at < course.length {
         let mbps = low + (high - low) * random.unit();

@@ -54,6 +54,16 @@ impl Generator {
         }
     }
 
+    /// A rate that no trace of it exceeds, whatever is drawn.
+    pub fn fastest(self, way: Way) -> BitRate {
+        let mbps = match self {
+            Self::Starlink => starlink::fastest(way),
+            Self::Mmwave => mmwave::fastest(way),
+            Self::Train => train::fastest(way),
+        };
+        rate(mbps)
+    }
+
     /// Draws a trace of that length, [`Generator::LONGEST`] at most. The same numbers give both directions of a link.
     pub fn draw(self, way: Way, length: Duration, random: Stream) -> Trace {
         let length = length.clamp(Duration::from_millis(1), Self::LONGEST);
@@ -76,7 +86,7 @@ struct Course {
 impl Course {
     /// From `at` on: Mbit/s, milliseconds one way, the probability of a loss.
     fn step(&mut self, at: Duration, mbps: f64, delay_ms: f64, loss: f64) {
-        let rate = BitRate::from_bps(libm::round(mbps * 1e6) as u64);
+        let rate = rate(mbps);
         let delay = Duration::from_nanos(libm::round(delay_ms * 1e6) as u64);
         // What is drawn for no time at all is overwritten.
         if self.steps.last().is_some_and(|last| last.at >= at) {
@@ -97,6 +107,10 @@ impl Course {
         let steps = Steps::new(self.steps, [true; 3], AtEnd::Repeat);
         Trace::Steps(steps.unwrap_or_else(|_| Steps::still()))
     }
+}
+
+fn rate(mbps: f64) -> BitRate {
+    BitRate::from_bps(libm::round(mbps * 1e6) as u64)
 }
 
 /// A value of a distribution that is known by some of its quantiles, straight between them.
@@ -223,5 +237,17 @@ mod tests {
         let quantiles = [(0.1, 10.0), (0.5, 20.0), (0.9, 40.0)];
         let seen = [0.0, 0.1, 0.3, 0.7, 0.99].map(|share| libm::round(quantile(&quantiles, share)) as u64);
         assert_eq!(seen, [10, 10, 15, 30, 40]);
+    }
+
+    #[test]
+    fn no_trace_is_faster_than_the_fastest_and_some_come_near() {
+        for generator in Generator::ALL {
+            for way in [Way::Down, Way::Up] {
+                let peaks = (0..40).filter_map(|seed| drawn(generator, way, seed).peak_rate());
+                let (peak, most) =
+                    (peaks.max().unwrap().as_bps() as f64, generator.fastest(way).as_bps() as f64);
+                assert!((0.9 * most..=most).contains(&peak), "{generator:?} {way:?}: {peak} of {most}");
+            }
+        }
     }
 }

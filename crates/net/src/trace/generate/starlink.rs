@@ -56,11 +56,22 @@ const BEFORE: f64 = 0.86;
 /// How long all is lost at an assignment: 0.4 % of the time, as pings in the median of the recording. Our choice: in one burst.
 const BURST: Duration = Duration::from_millis(60);
 
-pub(super) fn draw(way: Way, mut course: Course, mut random: Stream) -> Course {
-    let (rates, spread) = match way {
+/// The rates of a way, and how much its seconds differ.
+fn of(way: Way) -> (&'static [(f64, f64); 9], f64) {
+    match way {
         Way::Down => (&DOWN, DOWN_SPREAD),
         Way::Up => (&UP, UP_SPREAD),
-    };
+    }
+}
+
+/// Mbit/s that are never exceeded.
+pub(super) fn fastest(way: Way) -> f64 {
+    let (rates, spread) = of(way);
+    quantile(rates, 1.0) * (1.0 + spread * libm::sqrt(12.0) / 2.0)
+}
+
+pub(super) fn draw(way: Way, mut course: Course, mut random: Stream) -> Course {
+    let (rates, spread) = of(way);
     // The run begins at any moment of an interval.
     let mut next = Duration::from_millis(random.below(INTERVAL.as_millis()));
     let mut begun = Duration::ZERO;

@@ -51,6 +51,11 @@ pub(super) fn draw(way: Way, mut course: Course, mut random: Stream) -> Course {
     course
 }
 
+/// Mbit/s that are never exceeded: at the site, with the strongest signal.
+pub(super) fn fastest(way: Way) -> f64 {
+    rate(way, 0.0, SHADOWS)
+}
+
 /// Mbit/s so many metres along the track from a site.
 fn rate(way: Way, along: f64, shadow: f64) -> f64 {
     let distance = libm::sqrt(along * along + FROM_TRACK * FROM_TRACK);

@@ -114,7 +114,7 @@ impl Network {
             connection.is_open() && connection.sending().is_some_and(|sending| sending.ending().is_none())
         };
         let senders = self.controlled(node, link).into_iter().filter(sends).count() as u64;
-        BitRate::from_bps(self.links[channel(link, end)].link.rate().as_bps() / senders.max(1))
+        BitRate::from_bps(self.links[channel(link, end)].link.mean_rate().as_bps() / senders.max(1))
     }
 
     /// The connections of a host that leave by a link.

@@ -63,7 +63,7 @@ impl Network {
 
     fn access(&self, down: Downlink) -> AccessLink {
         let link = &self.links[down.channel].link;
-        AccessLink { rate: down.air.unwrap_or(link.rate()), delay: link.delay() }
+        AccessLink { rate: down.air.unwrap_or(link.mean_rate()), delay: link.delay() }
     }
 
     /// Who has begun to send to a station and not ended: what the station's applications have asked for.

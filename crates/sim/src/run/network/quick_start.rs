@@ -17,7 +17,7 @@ impl Network {
             return passing;
         }
         let Some(out) = self.topology.towards(node, passing.goal) else { return passing };
-        let (out, rate) = (out as usize, self.links[out as usize].link.rate());
+        let (out, rate) = (out as usize, self.links[out as usize].link.mean_rate());
         let Some(routers) = self.inspection.routers() else { return passing };
         let link = routers.link(node, out);
         let Some(packet) = self.packets.whole(passing.handle).filter(|packet| packet.quick_start.is_some())
@@ -43,7 +43,7 @@ impl Network {
     pub(crate) fn originate_closer(&mut self, now: Instant, id: ConnectionId, segment: Segment, ip: IpFacts) {
         let connection = &self.hosts.connections[id];
         let (node, out) = (connection.local.node as usize, connection.local.out as usize);
-        let (rate, goal) = (self.links[out].link.rate(), connection.remote.goal);
+        let (rate, goal) = (self.links[out].link.mean_rate(), connection.remote.goal);
         let passing = if self.hosts.note_departure(now, id, &segment) && ip.is_plain() {
             self.packets.insert_whole(connection.packet(&self.addresses, segment), id, goal)
         } else if ip.is_plain() {

@@ -81,7 +81,7 @@ impl Network {
         let concerned = self.hosts.transports.layered_at(node);
         for &id in &concerned {
             let end = if id.sends() { end } else { 1 - end };
-            let rate = self.links[channel(link, end)].link.rate().as_bps() * u64::from(estimate) / 100;
+            let rate = self.links[channel(link, end)].link.mean_rate().as_bps() * u64::from(estimate) / 100;
             let rate = BitRate::from_bps((rate / concerned.len() as u64).max(1));
             self.hosts.transports.ends[id.index()].machine.on_radio(now, address, is_there.then_some(rate));
             self.pump_transport(now, id);
