@@ -18,6 +18,10 @@ use crate::send::sender::Sender;
 /// flight then, and a whole window at once would fill the new cell's queue.
 const MAX_BURST: u8 = 4;
 
+/// How often marks make the same octets go again: as often as Linux's timer would (`tcp_retries2`; R2 of RFC 9293 §3.8.3). Each repair of
+/// the first hole restarts that timer, so marks that nobody judges, of a path without a base station, would go on without end.
+const MOST_REPAIRS: u8 = 15;
+
 /// What the sender keeps for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Eln {
@@ -42,6 +46,8 @@ struct Repair {
     end: u64,
     /// Counted from 1.
     number: u64,
+    /// How often its first octet was.
+    times: u8,
     at: Instant,
     /// SND.MAX then.
     max: u64,
@@ -88,11 +94,22 @@ impl Eln {
         });
     }
 
+    /// The last repair of an octet.
+    fn repair(&self, octet: u64) -> Option<&Repair> {
+        let (_, repair) = self.repairs.range(..=octet).next_back()?;
+        Some(repair).filter(|repair| repair.end > octet)
+    }
+
+    /// Where what marks do not send from `start` on ends: it is still to be waited for, or has gone too often.
+    fn rests_until(&self, tx: &Sender, now: Instant, start: u64) -> Option<u64> {
+        let spent = self.repair(start).filter(|repair| repair.times >= MOST_REPAIRS);
+        spent.map(|repair| repair.end).or_else(|| self.waits_until(tx, now, start))
+    }
+
     /// Where the repair of the octet at `start` ends, if it is still to be waited for: "once a round trip", which is over when
     /// something that left after it has arrived. Where nothing has left the clock decides.
     fn waits_until(&self, tx: &Sender, now: Instant, start: u64) -> Option<u64> {
-        let (_, repair) =
-            self.repairs.range(..=start).next_back().filter(|(_, repair)| repair.end > start)?;
+        let repair = self.repair(start)?;
         let overtaken =
             repair.number < self.arrived || tx.board.highest().is_some_and(|highest| highest > repair.max);
         let silent = tx.max == repair.max && now.since(repair.at) >= tx.rtt.two_round_trips();
@@ -102,11 +119,11 @@ impl Eln {
     /// The first octets of `hole` that may go again now.
     fn sendable(&self, tx: &Sender, now: Instant, hole: Range) -> Option<Range> {
         let mut start = hole.start;
-        while let Some(end) = self.waits_until(tx, now, start).filter(|_| start < hole.end) {
+        while let Some(end) = self.rests_until(tx, now, start).filter(|_| start < hole.end) {
             start = end;
         }
         let after = self.repairs.range(start..).map(|(&next, _)| next);
-        let end = after.into_iter().find(|&next| self.waits_until(tx, now, next).is_some());
+        let end = after.into_iter().find(|&next| self.rests_until(tx, now, next).is_some());
         let end = end.map_or(hole.end, |next| next.min(hole.end));
         (start < end).then_some(Range { start, end })
     }
@@ -212,7 +229,8 @@ impl Eln {
         match piece.why {
             Why::Marked => {
                 self.count += 1;
-                self.repairs.insert(piece.start, Repair { end, number: self.count, at: now, max });
+                let times = self.repair(piece.start).map_or(1, |repair| repair.times.saturating_add(1));
+                self.repairs.insert(piece.start, Repair { end, number: self.count, times, at: now, max });
             }
             Why::Next => {
                 if let Some(burst) = &mut self.burst {

@@ -127,6 +127,24 @@ fn marks_that_go_on_with_nothing_new_to_send_repair_again_by_the_clock() {
     assert_eq!(s.notify(1000, &[(2000, 5000)], LOSS), "1");
 }
 
+/// A path without a base station: marks go on, each lets the hole go again after two round trips, and nobody takes them back.
+#[test]
+fn marks_that_nobody_judges_do_not_repair_for_ever() {
+    let mut s = bulk(eln(), 10);
+    s.in_flight().answer(1000, &[]);
+    let mut repairs = 0;
+    while s.notify(1000, &[(2000, 10_000)], LOSS) == "1" {
+        repairs += 1;
+        s.pair.now += s.snapshot().srtt * 2;
+        assert!(repairs < 100, "for ever");
+    }
+    assert_eq!(repairs, 15);
+    // What is left is the timer's, and the window falls: nine segments are outstanding (RFC 5681 §3.1, equation 4).
+    s.run(60_000, |_| Fate::Drop);
+    assert!(!s.timeouts().is_empty());
+    assert_eq!(s.window().1, 4500);
+}
+
 #[test]
 fn a_mark_names_all_holes_that_its_acknowledgement_shows() {
     let mut s = ten_in_flight();
