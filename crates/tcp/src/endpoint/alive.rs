@@ -51,12 +51,12 @@ impl Endpoint {
     /// The peer has acknowledged something, or answered a probe of its closed window (RFC 9293 §3.8.6.1: such a connection
     /// stays open as long as there are answers).
     pub(super) fn note_answer(&mut self, now: Instant) {
+        let Self { alive, tx, config, .. } = self;
+        let Some(alive) = alive else { return };
         // The octet of a probe counts from the probe on, not from the answer to the one before.
-        let outstanding = self.tx.una < self.tx.max && self.tx.wnd > 0 && !self.config.linux_details;
-        if let Some(alive) = &mut self.alive {
-            alive.waiting = outstanding.then_some(now);
-            self.arm_alive(now);
-        }
+        let outstanding = tx.una < tx.max && tx.wnd > 0 && !config.linux_details;
+        alive.waiting = outstanding.then_some(now);
+        self.arm_alive(now);
     }
 
     pub(super) fn arm_alive(&mut self, now: Instant) {
