@@ -254,7 +254,9 @@ pub struct Config {
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
     /// dropped without a word (`tcp_ack`); closed windows are probed without data (`tcp_xmit_probe_skb`); keep-alive ends with a
     /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
-    /// whole segments only (`tcp_match_skb_to_sack`).
+    /// whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
+    /// again is no small segment for Nagle's algorithm (`tcp_minshall_update`); a smaller path MTU makes only longer segments go again
+    /// (`tcp_simple_retransmit`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

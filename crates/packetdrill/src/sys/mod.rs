@@ -7,8 +7,6 @@ mod memory;
 
 use std::env;
 use std::ffi::{CStr, OsString, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
-use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -177,14 +175,17 @@ fn tool() -> &'static Tool {
 
 /// The MTU of the tool's link (netdevice(7)); [`None`]: there is no such link, or none that the kernel tells of.
 fn link_mtu() -> Option<u16> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // SAFETY: an `ifreq` of zeros is one with an empty name; `SIOCGIFMTU` reads the name and writes the MTU.
+    // SAFETY: an `ifreq` of zeros is one with an empty name; `SIOCGIFMTU` reads the name and writes the MTU. The descriptor is closed.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(LINK) {
             *to = *from as c_char;
         }
-        let found = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) == 0;
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+        let found = socket >= 0 && libc::ioctl(socket, libc::SIOCGIFMTU, &raw mut request) == 0;
+        if socket >= 0 {
+            libc::syscall(libc::SYS_close, c_long::from(socket));
+        }
         u16::try_from(request.ifr_ifru.ifru_mtu).ok().filter(|_| found)
     }
 }
