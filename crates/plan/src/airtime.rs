@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use handfast_core::{Bytes, Dbm};
-use handfast_radio::airtime::TxRate;
+use handfast_radio::airtime::{TxRate, TxRates};
 use handfast_scenario::{Air, LinkId, NodeId, Scenario};
 
 use crate::topology::{ChannelId, channel};
@@ -57,11 +57,27 @@ impl Airtime {
     pub(crate) fn adapt(&mut self, link: LinkId, level: Dbm) {
         for end in [0, 1] {
             let Some(&share) = self.shares.get(&channel(link, end)) else { continue };
-            if share.air.follows[end] {
-                let cost = self.cost(&share.air, share.air.rates.at(level));
-                self.shares.insert(channel(link, end), Share { cost, ..share });
-            }
+            let cost = match share.air {
+                air if air.follows[end] => self.cost(&air, air.rates.at(level)),
+                air if air.minstrel && air.bit_errors.is_none() => self.least_cost(&air, level),
+                _ => continue,
+            };
+            self.shares.insert(channel(link, end), Share { cost, ..share });
         }
+    }
+
+    /// What a rate control costs that knows how often each rate fails with this signal: the rate at which a packet takes the least
+    /// time, the frames in vain included. No frame has fewer bits than its packet.
+    fn least_cost(&self, air: &Air, level: Dbm) -> f64 {
+        let TxRates::Mcs(set) = air.rates else { return self.cost(air, air.rates.at(level)) };
+        let bits = 8 * self.segment.1;
+        let cost = |mcs| {
+            let rate = TxRate::Mcs(mcs);
+            let arrives = 1.0 - air.attempt(rate, Some(level)).at(rate).error_in(bits);
+            // Where nothing arrives at any rate the limit is next to nothing, and a number.
+            self.cost(air, rate) / arrives.max(1e-9)
+        };
+        set.all().map(cost).fold(f64::INFINITY, f64::min)
     }
 
     /// What a path takes of which pipe for a byte: one of each of its channels', and airtime.
