@@ -125,7 +125,9 @@ fn all_traces_together_are_bounded() {
     let names = ["a", "b", "c", "d", "e"].map(|name| format!("{name}.txt"));
     let text = "5\n".to_owned() + &format!("#{}\n", "-".repeat(998)).repeat(30 << 10);
     let place = PathBuf::from(&name).parent().unwrap().to_owned();
-    names.iter().for_each(|name| fs::write(place.join(name), &text).unwrap());
+    for name in &names {
+        fs::write(place.join(name), &text).unwrap();
+    }
     let followed = |names: &[&str]| {
         let link = |name: &&str| {
             format!("{{between = [\"cn\", \"mn\"], delay = \"1ms\", trace = {{file = \"{name}\"}}}}")

@@ -29,7 +29,7 @@ pub fn load(scenario: &Scenario, scheme: &Scheme) -> Result<f64, String> {
 ///
 /// A bulk flow fills the slowest link of its path; a paced one writes what it writes; flows that share a link share its rate.
 /// Receivers acknowledge every second segment (RFC 9293 §3.8.6.3). What comes from other nodes is not known here. A cellular radio wakes
-/// the loop at each slot, which costs about what a frame costs: slots count as frames.
+/// the loop at each slot: slots count as frames, our choice.
 fn estimate(scenario: &Scenario, timeline: &Timeline, paths: &Paths, mss: u16) -> f64 {
     let most = highest_rates(scenario, timeline);
     // An acknowledgement is 40 bytes of headers and 12 of timestamps.

@@ -44,8 +44,9 @@ impl Board {
 
     /// Whether a person waits for something of a flow.
     pub(super) fn set_waiting(&self, flow: FlowId, waiting: bool) {
-        let first = self.streams.of_flow(flow).next();
-        first.into_iter().for_each(|stream| self.set_active(stream, waiting));
+        if let Some(stream) = self.streams.of_flow(flow).next() {
+            self.set_active(stream, waiting);
+        }
     }
 
     pub(super) fn is_active(&self, flow: FlowId) -> bool {
