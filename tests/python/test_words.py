@@ -37,7 +37,8 @@ def test_list(handfast: Command) -> None:
         "proxy",
     ]
     assert all(agent["description"] for agent in found["agents"])
-    assert [discipline["name"] for discipline in found["disciplines"]] == ["drop-tail", "codel", "fq-codel", "red"]
+    disciplines = ["drop-tail", "codel", "fq-codel", "red", "dualpi2"]
+    assert [discipline["name"] for discipline in found["disciplines"]] == disciplines
     shown = handfast("list").stdout
     assert all(name in shown for name in ("wifi-outage", "newreno", "agents", "snoop"))
 

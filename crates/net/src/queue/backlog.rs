@@ -33,6 +33,11 @@ impl<H> Backlog<H> {
         Some(packet)
     }
 
+    /// The packet that came first.
+    pub fn first(&self) -> Option<&PacketMeta<H>> {
+        self.packets.front()
+    }
+
     /// Packets and bytes in it.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy { packets: self.packets.len(), bytes: self.bytes }

@@ -10,6 +10,7 @@ mod parameter;
 
 pub mod codel;
 pub mod drop_tail;
+pub mod dualpi2;
 pub mod fq_codel;
 pub mod red;
 
@@ -144,6 +145,7 @@ disciplines! {
     codel: CoDel,
     fq_codel: FqCoDel,
     red: Red,
+    dualpi2: DualPi2,
 }
 
 impl Queue {

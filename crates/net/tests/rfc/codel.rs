@@ -99,7 +99,7 @@ impl CodelQueue {
             while now >= self.drop_next && self.dropping {
                 let Some(p) = r.p.take() else { break };
                 self.count += 1;
-                if p.ecn {
+                if p.ecn.is_capable() {
                     self.drop_next = Self::control_law(self.drop_next, self.count);
                     events.push(Event::Marked(p.handle));
                     return Some(p);
@@ -117,7 +117,7 @@ impl CodelQueue {
         } else if r.ok_to_drop {
             // The sojourn time has been above TARGET for INTERVAL, so enter drop state.
             let p = r.p.take();
-            if let Some(p) = p.as_ref().filter(|p| !p.ecn) {
+            if let Some(p) = p.as_ref().filter(|p| !p.ecn.is_capable()) {
                 events.push(Event::Dropped(p.handle));
                 r = self.dodequeue(now);
             } else {

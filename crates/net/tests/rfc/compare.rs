@@ -2,11 +2,12 @@
 //! instants. What becomes of which packet when must be the same at each step.
 
 use handfast_core::{Bytes, Instant, Stream};
-use handfast_net::queue::{Discipline, Ecn, PacketMeta, Verdict, codel, fq_codel};
+use handfast_net::queue::{Discipline, Ecn, PacketMeta, Verdict, codel, dualpi2, fq_codel};
 use handfast_net::{Occupancy, Queue, QueueLimit};
 use proptest::prelude::*;
 
 use crate::codel::CodelQueue;
+use crate::dualpi2::DualPi2;
 use crate::fq_codel::{FqCodel, Reading};
 
 /// A packet that comes.
@@ -15,7 +16,7 @@ pub(crate) struct Arrival {
     pub(crate) handle: u32,
     pub(crate) flow: u32,
     pub(crate) size: u64,
-    pub(crate) ecn: bool,
+    pub(crate) ecn: Ecn,
     /// When, in nanoseconds.
     pub(crate) tstamp: u64,
 }
@@ -45,8 +46,7 @@ pub(crate) fn ours(queue: &Queue) -> Ours {
 
 pub(crate) fn offer(ours: &mut Ours, packet: Arrival) {
     let enqueued_at = Instant::from_nanos(packet.tstamp);
-    let ecn = if packet.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-    let Arrival { handle, flow, size, .. } = packet;
+    let Arrival { handle, flow, size, ecn, .. } = packet;
     let packet = PacketMeta { handle, size: Bytes(size), flow, ecn, has_payload: true, enqueued_at };
     ours.enqueue(enqueued_at, packet, Occupancy::default()).unwrap();
 }
@@ -74,14 +74,16 @@ pub(crate) fn serve(ours: &mut Ours, now: u64) -> Vec<Event> {
 #[derive(Clone, Debug)]
 struct Step {
     after_us: u64,
-    arrivals: Vec<(u32, u64, bool)>,
+    arrivals: Vec<(u32, u64, Ecn)>,
     turns: usize,
 }
 
 /// Bursts and pauses, at and above the rate at which the line is free, so that dropping states begin, last, end and come back.
 fn steps(sizes: impl Strategy<Value = u64> + Clone, flows: u32) -> impl Strategy<Value = Vec<Step>> {
     let after_us = prop_oneof![8 => 100_u64..2_000, 2 => 2_000_u64..20_000, 1 => 20_000_u64..2_000_000];
-    let packet = (0..flows, sizes, prop::bool::weighted(0.3));
+    let ecn =
+        prop_oneof![6 => Just(Ecn::NotEct), 2 => Just(Ecn::Ect0), 2 => Just(Ecn::Ect1), 1 => Just(Ecn::Ce)];
+    let packet = (0..flows, sizes, ecn);
     let arrivals = prop_oneof![
         6 => prop::collection::vec(packet.clone(), 0..3),
         1 => prop::collection::vec(packet, 3..20),
@@ -104,8 +106,9 @@ fn run(
     let (mut now, mut handle, mut all) = (1, 0, Vec::new());
     for (number, step) in steps.iter().enumerate() {
         now += step.after_us * 1_000;
-        for &(flow, size, capable) in &step.arrivals {
-            let packet = Arrival { handle, flow, size, ecn: ecn && capable, tstamp: now };
+        for &(flow, size, field) in &step.arrivals {
+            let packet =
+                Arrival { handle, flow, size, ecn: if ecn { field } else { Ecn::NotEct }, tstamp: now };
             handle += 1;
             offer(ours, packet);
             model.enqueue(packet);
@@ -129,6 +132,10 @@ fn fq_codel(limit: u32) -> Ours {
         limit: Some(QueueLimit::Packets(limit)),
         ..fq_codel::Config::default()
     }))
+}
+
+fn dualpi2() -> Ours {
+    ours(&Queue::DualPi2(dualpi2::Config { limit: None, ..dualpi2::Config::default() }))
 }
 
 const QUANTUM: i64 = 1500;
@@ -158,6 +165,11 @@ proptest! {
     }
 
     #[test]
+    fn dualpi2_does_what_the_pseudocode_of_rfc_9332_does(steps in steps(40_u64..1_600, 1)) {
+        run(&mut dualpi2(), &mut DualPi2::default(), &steps, true)?;
+    }
+
+    #[test]
     fn fq_codel_makes_room_as_rfc_8290_says(mut steps in steps(Just(0), 5), limit in 20_u32..200) {
         for (flow, size, _) in steps.iter_mut().flat_map(|step| &mut step.arrivals) {
             *size = size_of(*flow);
@@ -170,7 +182,8 @@ proptest! {
 #[test]
 fn the_comparison_sees_drops_and_marks() {
     let load = |flows: u32| -> Vec<Step> {
-        let arrivals = |k: u32| vec![(k % flows, 1000, k.is_multiple_of(3)), (k % flows, 1500, false)];
+        let ecn = |k: u32| if k.is_multiple_of(3) { Ecn::Ect0 } else { Ecn::NotEct };
+        let arrivals = |k: u32| vec![(k % flows, 1000, ecn(k)), (k % flows, 1500, Ecn::NotEct)];
         let step = |k| Step { after_us: 1_000, arrivals: arrivals(k), turns: 1 + usize::from(k % 4 == 0) };
         (0..3_000).map(step).collect()
     };
@@ -181,11 +194,32 @@ fn the_comparison_sees_drops_and_marks() {
             .unwrap();
     assert!(dropped > 100 && marked > 20, "{dropped} {marked}");
     let equal: Vec<Step> = (0..3_000)
-        .map(|k| Step { after_us: 1_000, arrivals: vec![(k % 5, size_of(k % 5), false); 2], turns: 1 })
+        .map(|k| Step { after_us: 1_000, arrivals: vec![(k % 5, size_of(k % 5), Ecn::NotEct); 2], turns: 1 })
         .collect();
     let (dropped, _) =
         run(&mut fq_codel(50), &mut FqCodel::new(Reading::Linux, QUANTUM, 50), &equal, false).unwrap();
     assert!(dropped > 1_000, "{dropped}");
+}
+
+/// Both queues of `DualPI2` in the four states that its pseudocode knows: at rest, controlled, and overloaded on either side.
+#[test]
+fn the_comparison_sees_l4s_marks_and_the_overload() {
+    let load = |l4s: usize, classic: usize| -> Vec<Step> {
+        let packets = [
+            vec![(0, 1500, Ecn::Ect1); l4s],
+            vec![(1, 1500, Ecn::NotEct); classic],
+            vec![(1, 1500, Ecn::Ect0)],
+        ];
+        let step = |_| Step { after_us: 1_000, arrivals: packets.concat(), turns: 3 };
+        (0..3_000).map(step).collect()
+    };
+    let seen =
+        |l4s, classic| run(&mut dualpi2(), &mut DualPi2::default(), &load(l4s, classic), true).unwrap();
+    assert_eq!(seen(1, 1), (0, 0), "as many leave as come");
+    let (dropped, marked) = seen(2, 1);
+    assert!(dropped > 500 && marked > 2_000, "{dropped} {marked}");
+    let (dropped, marked) = seen(6, 0);
+    assert!(dropped > 2_000 && marked > 2_000, "{dropped} {marked}");
 }
 
 /// Ours as a model.
@@ -206,7 +240,7 @@ fn sent(model: &mut dyn Model, bursts: &[(&[(u32, u64)], usize)]) -> Vec<u32> {
     let (mut handle, mut sent) = (0, Vec::new());
     for &(burst, turns) in bursts {
         for &(flow, size) in burst {
-            model.enqueue(Arrival { handle, flow, size, ecn: false, tstamp: 1 });
+            model.enqueue(Arrival { handle, flow, size, ecn: Ecn::NotEct, tstamp: 1 });
             handle += 1;
         }
         sent.extend((0..turns).flat_map(|_| model.dequeue(1)).map(|event| match event {

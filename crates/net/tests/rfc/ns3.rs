@@ -11,7 +11,7 @@ use crate::compare::{Arrival, Event, Ours, offer, ours, serve};
 const MS: u64 = 1_000_000;
 
 /// So many packets of 1000 bytes at once, at the beginning.
-fn loaded(packets: u32, ecn: bool) -> Ours {
+fn loaded(packets: u32, ecn: Ecn) -> Ours {
     let mut ours = ours(&Queue::CoDel(codel::Config {
         limit: Some(QueueLimit::Packets(500)),
         ..codel::Config::default()
@@ -43,7 +43,7 @@ const TIMES: [u64; 4] = [10, 210, 210, 420];
 
 #[test]
 fn test_2_what_finds_500_packets_is_dropped() {
-    let mut ours = loaded(500, false);
+    let mut ours = loaded(500, Ecn::NotEct);
     let packet = PacketMeta {
         handle: 500,
         size: Bytes(1000),
@@ -62,13 +62,16 @@ fn test_2_what_finds_500_packets_is_dropped() {
 fn test_5_one_drop_after_an_interval_none_at_that_instant_and_two_that_were_due_meanwhile() {
     // "1 packet dequeued"; "1 packet drop", "2 more packets dequeued"; "only 1 more packet dequeued"; then as many drops as
     // times the next one is set: it was due at 310 and at 380.7 ms, and is due again at 438.4 ms.
-    assert_eq!(figures(&mut loaded(20, false), &TIMES), [(0, 0, 19), (1, 0, 17), (1, 0, 16), (3, 0, 13)]);
+    assert_eq!(
+        figures(&mut loaded(20, Ecn::NotEct), &TIMES),
+        [(0, 0, 19), (1, 0, 17), (1, 0, 16), (3, 0, 13)]
+    );
 }
 
 #[test]
 fn test_6_where_packets_are_marked_each_dequeue_takes_one() {
     // "no target exceeded marked packets"; "1"; "still be only 1"; "2 target exceeded marked packet".
-    assert_eq!(figures(&mut loaded(20, true), &TIMES), [(0, 0, 19), (0, 1, 18), (0, 1, 17), (0, 2, 16)]);
+    assert_eq!(figures(&mut loaded(20, Ecn::Ect0), &TIMES), [(0, 0, 19), (0, 1, 18), (0, 1, 17), (0, 2, 16)]);
 }
 
 #[test]

@@ -33,6 +33,11 @@ const OUTAGE: &[Case] = &[
         "queue = {discipline = \"red\", probability = \"101%\"}",
     ),
     ("a quantum of nothing", "queue = \"100pkt\"", "queue = {discipline = \"fq-codel\", quantum = \"0B\"}"),
+    (
+        "a threshold in packets",
+        "queue = \"100pkt\"",
+        "queue = {discipline = \"dualpi2\", threshold = \"5pkt\"}",
+    ),
     ("a threshold in bytes", "queue = \"100pkt\"", "queue = {discipline = \"red\", min = \"5kB\"}"),
     ("a limit without room", "queue = \"100pkt\"", "queue = {discipline = \"codel\", limit = \"1kB\"}"),
     ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),
