@@ -310,6 +310,8 @@ pub struct Config {
     pub eln: bool,
     /// Explicit congestion notification (RFC 3168): asked for, and granted where the peer asks.
     pub ecn: bool,
+    /// With `ecn`: asked for with accurate feedback (RFC 9768), and with that of RFC 3168 where the peer knows no other.
+    pub accurate_ecn: bool,
     /// Ask the routers on the way for a rate.
     pub quick_start: QuickStartRequest,
     /// Measure the path.
@@ -366,6 +368,7 @@ impl Default for Config {
             vho: VhoRules::NONE,
             eln: false,
             ecn: false,
+            accurate_ecn: false,
             quick_start: QuickStartRequest::Off,
             estimate: Estimation::Off,
         }

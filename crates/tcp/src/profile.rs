@@ -64,6 +64,17 @@ pub const PROFILES: &[Profile] = &[
         make: || Config { congestion_control: CongestionControl::Bbr3, ..linux_bbr() },
     },
     Profile {
+        name: "prague",
+        summary: "linux with TCP Prague and accurate ECN (L4S: RFC 9331, RFC 9768)",
+        make: || Config {
+            congestion_control: CongestionControl::Prague,
+            hystart: false,
+            ecn: true,
+            accurate_ecn: true,
+            ..linux()
+        },
+    },
+    Profile {
         name: "rto-max",
         summary: "linux with the timeout capped at 1 s, as tcp_rto_max_ms does",
         make: || Config { rto_max: Duration::from_secs(1), ..linux() },

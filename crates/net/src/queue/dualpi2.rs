@@ -324,6 +324,7 @@ impl<H: Handle> Discipline<H> for DualPi2<H> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "the same steps give the same bits")]
 mod tests {
     use super::super::Config as _;
     use super::*;

@@ -243,6 +243,8 @@ tcp_settings! {
     /// Explicit congestion notification (RFC 3168): asked for, and granted where the peer asks. Queues that know it mark packets instead
     /// of dropping them.
     ecn: bool,
+    /// With `ecn`: asked for with accurate feedback (RFC 9768), which counts marked packets; TCP Prague needs it.
+    accurate_ecn: bool,
     /// Ask the routers on the way for a rate (RFC 4782), at the start and after a handoff. "access": for that of the peer's access
     /// link, divided by the flows that share it, once it is told.
     quick_start: AskedRate,

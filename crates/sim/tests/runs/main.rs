@@ -14,6 +14,7 @@ mod dialogues;
 mod eln;
 mod end_notice;
 mod impairments;
+mod l4s;
 mod layer;
 mod measured;
 mod mptcp;

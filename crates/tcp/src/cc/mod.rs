@@ -19,6 +19,7 @@ mod linux_cubic;
 mod linux_reno;
 mod max_filter;
 pub(crate) mod pacer;
+mod prague;
 mod rate_sample;
 mod reno;
 mod request;
@@ -209,6 +210,13 @@ macro_rules! registry {
     };
 }
 
+impl CongestionControl {
+    /// It counts marks, and its packets are ECT(1) where feedback is accurate (RFC 9331 §4.1).
+    pub(crate) const fn is_scalable(self) -> bool {
+        matches!(self, Self::Prague)
+    }
+}
+
 // The registry: one line an algorithm. The name, the controller, its word in scenario files, the module of Linux that stands for it
 // in the lab, and what it is.
 registry! {
@@ -223,4 +231,5 @@ registry! {
     Westwood, westwood::Westwood, "westwood", None, "TCP Westwood+: at a loss back to the measured bandwidth times the shortest round trip";
     LinuxBbr, linux_bbr::LinuxBbr, "linux-bbr", Some("bbr"), "the kernel's BBR (version 1): paced at the measured bandwidth, whatever is lost";
     Bbr3, bbr3::Bbr3, "bbr3", None, "BBR version 3 (draft-ietf-ccwg-bbr): paced at the measured bandwidth, with no more in flight than loses 2 %";
+    Prague, prague::Prague, "prague", None, "TCP Prague, the scalable control of L4S: by the share of marked packets, paced";
 }

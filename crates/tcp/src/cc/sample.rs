@@ -61,6 +61,8 @@ pub(crate) struct PathSample {
     pub(crate) lost: u64,
     /// Octets in the network after it.
     pub(crate) in_flight: u64,
+    /// Packets that it tells were marked, where ECN feedback is accurate (RFC 9768).
+    pub(crate) marked: u64,
     /// All octets delivered so far.
     pub(crate) total: u64,
     /// The round-trip time of the newest segment that it delivered of those sent once.
@@ -155,6 +157,7 @@ impl PathSample {
             delivered: octets,
             lost: 0,
             in_flight: 0,
+            marked: 0,
             total: octets,
             rtt: None,
             rate: None,

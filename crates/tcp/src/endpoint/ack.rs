@@ -58,8 +58,8 @@ impl Endpoint {
             self.tx.retries = 0;
             self.note_answer(now);
         }
-        if self.ecn.is_some() && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {
-            self.on_ecn_echo(ack);
+        if self.ecn.is_some() {
+            self.note_echo(segment, ack);
         }
         if ack >= self.tx.una {
             self.on_current_ack(now, segment, ack, repeats);
@@ -230,7 +230,7 @@ impl Endpoint {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "with each acknowledgement; a call is 30 instructions")]
     fn recover(&mut self, now: Instant, segment: &Segment, facts: &AckFacts, flight: u64) -> Option<Instant> {
-        let ecn_echo = self.ecn.is_some() && segment.flags.contains(Flags::ECE);
+        let ecn_echo = self.ecn.is_some() && self.reads_mark(segment, facts);
         if !self.recovery.counts_duplicates() {
             return self.find_losses(now, *facts, flight, ecn_echo);
         }
@@ -348,6 +348,7 @@ impl Endpoint {
             self.tell_losses(sample.now);
         }
         let tells_losses = self.recovery.times_segments();
+        let marked = self.ecn.as_mut().map_or(0, |ecn| ecn.take_newly_marked());
         let tx = &mut self.tx;
         let Delivery { octets, total, rtt, rate, newest } = tx.cc.take_delivery(tx.una);
         let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
@@ -356,6 +357,7 @@ impl Endpoint {
             delivered: octets,
             lost,
             in_flight,
+            marked,
             total,
             rtt,
             rate,

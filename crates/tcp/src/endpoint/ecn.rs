@@ -5,8 +5,10 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::Endpoint;
 use crate::State;
 use crate::cc::Request;
+use crate::help::accurate_ecn;
 use crate::help::ecn::{SYN, SYN_ACK, agrees};
 use crate::phase::Phase;
+use crate::recovery::AckFacts;
 
 impl Endpoint {
     /// What a SYN or SYN-ACK adds (RFC 3168 §6.1.1).
@@ -20,7 +22,8 @@ impl Endpoint {
         }
         match self.state {
             _ if ecn.has_declined() => Flags::NONE,
-            State::SynReceived => SYN_ACK,
+            State::SynReceived => ecn.accurate_syn_ack().unwrap_or(SYN_ACK),
+            _ if self.config.accurate_ecn => accurate_ecn::SYN,
             _ => SYN,
         }
     }
@@ -28,7 +31,10 @@ impl Endpoint {
     /// The peer's SYN or SYN-ACK.
     #[cold]
     pub(super) fn settle_ecn(&mut self, segment: &Segment) {
-        if !agrees(segment.flags) {
+        let Some(ecn) = &mut self.ecn else { return };
+        let scalable = self.config.congestion_control.is_scalable();
+        let accurate = self.config.accurate_ecn && ecn.settle_accurate(segment.flags, scalable);
+        if !accurate && !agrees(segment.flags) {
             self.ecn = None;
         }
     }
@@ -51,6 +57,30 @@ impl Endpoint {
         {
             self.rx.ack_now = true;
         }
+    }
+
+    /// An acknowledgement has come, of everything before `ack`.
+    #[cold]
+    pub(super) fn note_echo(&mut self, segment: &Segment, ack: u64) {
+        let echoes = self.ecn.as_ref().is_some_and(|ecn| ecn.echoes_by_flag());
+        if echoes && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {
+            self.on_ecn_echo(ack);
+        }
+    }
+
+    /// An acknowledgement delivers something: whether it echoes a mark that the congestion control has not answered by itself.
+    #[cold]
+    pub(super) fn reads_mark(&mut self, segment: &Segment, facts: &AckFacts) -> bool {
+        let Some(ecn) = &mut self.ecn else { return false };
+        // Within a recovery what is acknowledged may have been SACKed, and counted, before.
+        let smss = self.tx.window.smss;
+        let is_open = self.tx.progress.phase == Phase::Open;
+        let octets = if is_open { facts.octets } else { facts.octets.min(smss) };
+        let marked = ecn.on_delivered(segment.flags, (octets + facts.sacks.fresh).div_ceil(smss));
+        if marked && !ecn.echoes_by_flag() {
+            self.on_ecn_echo(self.tx.una);
+        }
+        marked
     }
 
     /// An acknowledgement with ECE, of everything before `ack` (§6.1.2): "the indication of congestion should be treated just as a

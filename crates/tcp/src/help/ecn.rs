@@ -5,6 +5,7 @@
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::Flags;
 
+use super::accurate_ecn::{self, AccurateEcn};
 use crate::send::answers::Answers;
 
 /// What an end keeps of marks: as a receiver what it echoes, as a sender whether it asks for them. What it has answered is kept where
@@ -14,7 +15,15 @@ pub(crate) struct Ecn {
     /// A packet with the mark CE has come, and no CWR since.
     echoes: bool,
     /// What the packet of the segment that is being read says.
-    arrived: bool,
+    arrived: Mark,
+    /// Feedback is accurate (RFC 9768); [`None`]: that of RFC 3168.
+    accurate: Option<AccurateEcn>,
+    /// Marks that the acknowledgement under way tells of.
+    newly_marked: u64,
+    /// What this end sends is for the queue of L4S: ECT(1).
+    scalable: bool,
+    /// The mark of the peer's SYN, for accurate feedback.
+    syn_mark: Mark,
     /// A SYN or SYN-ACK without ECN was sent or received: what this end sends is not capable.
     declined: bool,
     /// The next segment carries new data.
@@ -35,19 +44,23 @@ pub(crate) fn agrees(flags: Flags) -> bool {
 impl Ecn {
     /// A packet has come, with a segment that has not been judged yet.
     pub(crate) fn on_packet(&mut self, mark: Mark) {
-        self.arrived = mark == Mark::Congested;
+        self.arrived = mark;
     }
 
     /// Its segment carries data within the window (§6.1.3; what lies outside says nothing, §6.1.5); true where an acknowledgement
     /// must tell of it at once, as Linux does (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub(crate) fn on_data(&mut self, flags: Flags) -> bool {
+        let marked = std::mem::take(&mut self.arrived) == Mark::Congested;
+        if let Some(accurate) = &mut self.accurate {
+            return accurate.on_data(marked);
+        }
         let echoed = self.echoes;
         if flags.contains(Flags::CWR) {
             // "After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets do not have the ECN-Echo
             // flag set."
             self.echoes = false;
         }
-        self.echoes |= std::mem::take(&mut self.arrived);
+        self.echoes |= marked;
         self.echoes != echoed || self.echoes && flags.contains(Flags::CWR)
     }
 
@@ -70,15 +83,67 @@ impl Ecn {
     /// The flags of a segment besides its own, and the mark of its packet: pure acknowledgements, retransmissions and probes are not
     /// capable (§6.1.4 to §6.1.6).
     pub(crate) fn on_build(&mut self, answers: &mut Answers) -> (Flags, Mark) {
-        let mut flags = if self.echoes { Flags::ECE } else { Flags::NONE };
+        let accurate = self.accurate.as_mut().map(AccurateEcn::on_build);
+        let mut flags = accurate.unwrap_or(if self.echoes { Flags::ECE } else { Flags::NONE });
         if !std::mem::take(&mut self.carries_new) || self.declined {
             return (flags, Mark::NotCapable);
+        }
+        if accurate.is_some() {
+            // RFC 9331 §4.1; RFC 9768 §3.2: CWR is a bit of the counter.
+            return (flags, if self.scalable { Mark::Capable1 } else { Mark::Capable0 });
         }
         if answers.take_cwr() {
             flags = flags | Flags::CWR;
         }
         // §6.1.2: of the two, ECT(0) SHOULD be used.
         (flags, Mark::Capable0)
+    }
+
+    /// The peer's SYN or SYN-ACK, where this end speaks accurate ECN: whether both do (RFC 9768 §3.1).
+    pub(crate) fn settle_accurate(&mut self, flags: Flags, scalable: bool) -> bool {
+        let mark = std::mem::take(&mut self.arrived);
+        if flags.contains(Flags::ACK) {
+            self.accurate = accurate_ecn::agrees(flags).then(|| AccurateEcn::asked(mark));
+        } else {
+            self.accurate = accurate_ecn::is_asked(flags).then(AccurateEcn::granted);
+            self.syn_mark = mark;
+        }
+        self.scalable = scalable;
+        self.accurate.is_some()
+    }
+
+    /// What the SYN-ACK says, where feedback will be accurate.
+    pub(crate) fn accurate_syn_ack(&self) -> Option<Flags> {
+        self.accurate.as_ref().map(|_| accurate_ecn::syn_ack(self.syn_mark))
+    }
+
+    /// The acknowledgement of a SYN-ACK.
+    pub(crate) fn on_handshake_ack(&mut self, flags: Flags) {
+        self.declined |= self.accurate.is_some() && accurate_ecn::is_cleared(flags);
+    }
+
+    /// Whether the flag ECE is an echo (RFC 3168), and no bit of a counter.
+    pub(crate) fn echoes_by_flag(&self) -> bool {
+        self.accurate.is_none()
+    }
+
+    /// An acknowledgement that delivers so many packets: whether the congestion control is told that one was marked, beside their
+    /// number.
+    pub(crate) fn on_delivered(&mut self, flags: Flags, packets: u64) -> bool {
+        match &mut self.accurate {
+            None => flags.contains(Flags::ECE),
+            // One that delivers nothing may be older than the last, and so its counter.
+            Some(_) if packets == 0 => false,
+            Some(accurate) => {
+                self.newly_marked += accurate.newly_marked(flags, packets);
+                self.newly_marked > 0 && !self.scalable
+            }
+        }
+    }
+
+    /// Marks that the congestion control has not been told of.
+    pub(crate) fn take_newly_marked(&mut self) -> u64 {
+        std::mem::take(&mut self.newly_marked)
     }
 }
 
@@ -154,6 +219,33 @@ mod tests {
             (Flags::NONE, Mark::NotCapable),
             "an acknowledgement after it"
         );
+    }
+
+    #[test]
+    fn a_counter_that_may_be_old_is_not_read() {
+        let mut ecn = Ecn { accurate: Some(AccurateEcn::granted()), ..Ecn::default() };
+        let ace = |count: u16| Flags(count << 6);
+        assert!(ecn.on_delivered(ace(7), 2), "two marks");
+        assert!(!ecn.on_delivered(ace(6), 0));
+        assert_eq!((ecn.take_newly_marked(), ecn.take_newly_marked()), (2, 0));
+        assert!(!ecn.on_delivered(ace(7), 1));
+        // A scalable congestion control answers by itself.
+        ecn.scalable = true;
+        assert!(!ecn.on_delivered(ace(0), 1));
+        assert_eq!(ecn.take_newly_marked(), 1);
+    }
+
+    #[test]
+    fn accurate_feedback_needs_the_field_to_arrive() {
+        let mut ecn = Ecn { accurate: Some(AccurateEcn::granted()), scalable: true, ..Ecn::default() };
+        let mark = |ecn: &mut Ecn| {
+            ecn.on_send(true);
+            ecn.on_build(&mut Answers::default()).1
+        };
+        ecn.on_handshake_ack(Flags(0b010 << 6));
+        assert_eq!(mark(&mut ecn), Mark::Capable1);
+        ecn.on_handshake_ack(Flags::ACK);
+        assert_eq!(mark(&mut ecn), Mark::NotCapable);
     }
 
     #[test]

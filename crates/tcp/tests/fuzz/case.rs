@@ -209,6 +209,7 @@ impl Choices {
             eln: self.linux & 64 != 0,
             // All bits have their meaning: their parity is as good as another one.
             ecn: self.linux.count_ones() % 2 == 1,
+            accurate_ecn: self.linux.count_ones() % 4 == 1,
             vho: (0..)
                 .zip(VhoRule::ALL)
                 .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Endpoint, Event, Frto, Received, State, Undo};
+use handfast_tcp::{Config, CongestionControl, Endpoint, Event, Frto, Received, State, Undo};
 use handfast_wire::tcp::Flags;
 use handfast_wire::{Ecn, Payload};
 
@@ -53,6 +53,43 @@ fn both_ends_have_to_agree() {
     assert_eq!(agreed(true, true), ([true, true, true, false], true));
     assert_eq!(agreed(true, false), ([true, true, false, false], false));
     assert_eq!(agreed(false, true), ([false; 4], false));
+}
+
+/// AE, CWR and ECE of both SYNs and of the client's first data, the mark of that data, and whether both ends ask for accurate feedback.
+fn accurately(client: &Config, server: &Config) -> ([u16; 3], Ecn) {
+    let mut pair = Pair::new(client.clone(), server.clone(), MS(50));
+    pair.client_writes(0, 3000);
+    pair.run_for(MS(400), |_| Fate::Deliver);
+    let ace = |sent: &Sent| (sent.segment.flags.0 >> 6) & 0b111;
+    let syns: Vec<_> =
+        pair.log.iter().filter(|sent| sent.segment.flags.contains(Flags::SYN)).map(ace).collect();
+    let data = pair.log.iter().filter(|sent| !sent.segment.payload.is_empty()).nth(1).unwrap();
+    ([syns[0], syns[1], ace(data)], data.ecn)
+}
+
+#[test]
+fn accurate_feedback_falls_back_to_what_both_know() {
+    // RFC 9768 §3.1, table 2; §3.2.1: counters begin with 5.
+    let none = plain("sack");
+    let classic = Config { ecn: true, ..plain("sack") };
+    let accurate = Config { accurate_ecn: true, ..classic.clone() };
+    let prague = Config { congestion_control: CongestionControl::Prague, ..accurate.clone() };
+    assert_eq!(accurately(&accurate, &accurate), ([0b111, 0b010, 5], Ecn::Capable0));
+    assert_eq!(accurately(&prague, &accurate), ([0b111, 0b010, 5], Ecn::Capable1));
+    assert_eq!(accurately(&prague, &classic), ([0b111, 0b001, 0], Ecn::Capable0));
+    assert_eq!(accurately(&prague, &none), ([0b111, 0, 0], Ecn::NotCapable));
+    assert_eq!(accurately(&classic, &accurate), ([0b011, 0b001, 0], Ecn::Capable0));
+    assert_eq!(accurately(&none, &accurate), ([0, 0, 0], Ecn::NotCapable));
+}
+
+#[test]
+fn every_mark_is_counted_where_feedback_is_accurate() {
+    let config =
+        Config { accurate_ecn: true, congestion_control: CongestionControl::Prague, ..capable("linux") };
+    let mut s = bulk(config, 20);
+    s.run(400, mark(&[3, 4, 6, 9]));
+    let last = s.pair.log.iter().rfind(|sent| sent.from == Side::Server).unwrap();
+    assert_eq!((last.segment.flags.0 >> 6) & 0b111, (5 + 4) % 8);
 }
 
 #[test]

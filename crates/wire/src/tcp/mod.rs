@@ -43,6 +43,8 @@ impl Flags {
     pub const ECE: Self = Self(0x040);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x080);
+    /// Accurate ECN (RFC 9768), formerly the nonce sum.
+    pub const AE: Self = Self(0x100);
     /// The ELN flag of [eln] §3.1: this acknowledgement tells of a loss or of a handoff. The paper names no position; of the
     /// reserved bits (RFC 9293 §3.1) it is the middle one.
     pub const ELN: Self = Self(0x400);

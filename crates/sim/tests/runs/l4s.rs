@@ -1,0 +1,79 @@
+//! L4S: Prague and CUBIC through `DualPI2`, and through what else there is (docs/explanation/queues.md has the figures).
+
+use handfast_results::result::RunResult;
+use handfast_sim::Options;
+
+use crate::series::columns;
+use crate::support::{bytes, result, set};
+
+const L4S: &str = include_str!("../../../../scenarios/l4s.toml");
+
+/// What an empty path adds to its delays: 1,500 bytes over 1 Gbit/s and 40 Mbit/s, and 52 back; microseconds.
+const ON_THE_LINE: f64 = 323.0;
+
+/// One run of scenarios/l4s.toml.
+struct Seen {
+    /// Prague's goodput over CUBIC's, hundredths.
+    ratio: u64,
+    /// Goodput of both, Mbit/s.
+    total: u64,
+    /// By how much SRTT was above that of an empty path at most, in so many hundredths of the last 50 s; microseconds. Prague's, CUBIC's.
+    waits: [[u64; 2]; 2],
+    /// Of Prague: lost segments.
+    lost: u64,
+}
+
+fn see(queue: &str, base_ms: u64, seed: u64) -> Seen {
+    let delay = format!("{}us", base_ms * 500);
+    let scenario = set(L4S, &[("links.bottleneck.queue", queue), ("links.bottleneck.delay", &delay)]);
+    let (_, series) = bytes(&scenario, "prague", &Options { seed, series: true, ..Options::default() });
+    let run: RunResult = result(&scenario, "prague", seed);
+    let [prague, cubic] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
+    let flows = columns(&series, "flows");
+    let waits = [0.0, 1.0].map(|flow| {
+        let rows = flows["flow"].iter().zip(&flows["time_s"]).zip(&flows["srtt_s"]);
+        let mut srtts: Vec<f64> =
+            rows.filter(|((of, at), _)| **of == flow && **at > 10.0).map(|(_, &s)| s).collect();
+        srtts.sort_by(f64::total_cmp);
+        assert!(srtts.len() > 1_000, "{}", srtts.len());
+        let above = |share: usize| srtts[srtts.len() * share / 100] - base_ms as f64 / 1e3;
+        [50, 99].map(|share| (above(share) * 1e6 - ON_THE_LINE).max(0.0) as u64)
+    });
+    Seen {
+        ratio: (100.0 * prague / cubic) as u64,
+        total: ((prague + cubic) / 1e6) as u64,
+        waits,
+        lost: run.flows[0].metrics.lost_segments().unwrap_or_default(),
+    }
+}
+
+#[test]
+fn dualpi2_shares_a_line_evenly_and_keeps_one_of_two_from_waiting() {
+    let Seen { ratio, total, waits: [prague, cubic], lost } = see("dualpi2", 10, 1);
+    assert!((50..200).contains(&ratio), "{ratio} %");
+    assert!(total >= 36, "{total} Mbit/s");
+    assert!(prague[0] < 1_000 && prague[1] < 3_000, "{prague:?} us");
+    assert!((8_000..25_000).contains(&cubic[0]), "{cubic:?} us");
+    assert_eq!(lost, 0);
+}
+
+/// The control: a queue that marks nothing makes Prague one more Reno, which waits as long as CUBIC does.
+#[test]
+fn without_dualpi2_both_wait() {
+    let Seen { waits: [prague, cubic], lost, .. } = see("1000pkt", 10, 1);
+    assert!(prague[0] > 20_000 && cubic[0] > 20_000 && lost > 0, "{prague:?} {cubic:?} {lost}");
+}
+
+/// What docs/explanation/queues.md has a table of: `cargo test -p handfast-sim --test runs l4s -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn figures() {
+    for queue in ["dualpi2", "fq-codel", "1000pkt"] {
+        for base_ms in [5, 10, 20, 50, 100] {
+            for seed in [1, 2, 3] {
+                let Seen { ratio, total, waits, lost } = see(queue, base_ms, seed);
+                println!("{queue} {base_ms} ms seed {seed}: {ratio} {total} {waits:?} {lost}");
+            }
+        }
+    }
+}

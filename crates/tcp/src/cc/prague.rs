@@ -1,0 +1,304 @@
+//! Prague, the scalable congestion control of L4S: draft-briscoe-iccrg-prague-congestion-control, cited as `[prague]`, by the
+//! requirements of RFC 9331 §4.3; constants as in Linux's `tcp_prague.c` of the L4S team.
+//!
+//! It needs accurate ECN feedback. Without it, and until the first mark, it is Reno, paced.
+
+use handfast_core::{BitRate, Duration, Instant};
+
+use super::pacer::window_rate;
+use super::{AckSample, Controller, Needs, Pacing, PathSample, Window};
+use crate::Config;
+use crate::phase::Phase;
+
+/// `PRAGUE_ALPHA_BITS`, and `g = 1/16` of RFC 8257 §3.3 (`PRAGUE_SHIFT_G`).
+const ALPHA_BITS: u32 = 24;
+const ONE: u64 = 1 << ALPHA_BITS;
+const SHIFT_G: u32 = 4;
+
+/// `prague_rtt_target`: a flow with a shorter round trip takes the share of one with this (RFC 9331 §4.3, reduced RTT dependence).
+const RTT_TARGET: Duration = Duration::from_millis(25);
+
+/// `prague_rtt_transition`: after so many rounds behind slow start.
+const RTT_TRANSITION: u32 = 4;
+
+/// `MIN_CWND_RTT`, segments.
+const MIN_CWND: u64 = 2;
+
+/// `prague_update_pacing_rate`: twice the window a round trip in slow start; then 3 % more in the first half of a virtual round trip,
+/// and 3 % less in the second.
+const SLOW_START_RATIO: u128 = 200;
+const FIRST_HALF_RATIO: u128 = 103;
+const SECOND_HALF_RATIO: u128 = 97;
+
+/// The state of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prague {
+    /// `frac_cwnd`, octets: cwnd is this, rounded up to a segment.
+    window: u64,
+    /// What cwnd was made of it: anything else is the doing of recovery or of validation.
+    cwnd: u64,
+    /// Growth of less than an octet, in parts of `window`.
+    rest: u64,
+    /// `upscaled_alpha`: the share of marked packets, times `ONE / g`.
+    alpha: u64,
+    /// `saw_ce`: something on the path marks.
+    saw_ce: bool,
+    /// Rounds since slow start ended.
+    rounds: u32,
+    /// The round ends when this is acknowledged; what it has delivered, and how much of that marked, octets.
+    round_end: u64,
+    delivered: u64,
+    marked: u64,
+    /// When alpha was last updated.
+    alpha_at: Instant,
+    /// When a mark last reduced the window, and SND.NXT then.
+    reduced_at: Instant,
+    reduced_before: u64,
+    second_half: bool,
+}
+
+impl Prague {
+    /// Whether it reacts as a flow with a round trip of [`RTT_TARGET`], where its own is shorter.
+    fn is_rtt_independent(&self) -> bool {
+        self.saw_ce && self.rounds >= RTT_TRANSITION
+    }
+
+    /// The span in which it updates alpha once and reduces once, besides a round trip.
+    fn least_span(&self) -> Duration {
+        if self.is_rtt_independent() { RTT_TARGET } else { Duration::ZERO }
+    }
+
+    /// `alpha = (1 - g) * alpha + g * F` (RFC 8257 §3.3), once a round trip.
+    fn end_round(&mut self, now: Instant) {
+        if self.saw_ce {
+            let share = (self.marked.min(self.delivered) << ALPHA_BITS) / self.delivered.max(1);
+            self.alpha = self.alpha - (self.alpha >> SHIFT_G) + share;
+            self.alpha_at = now;
+        }
+        (self.delivered, self.marked) = (0, 0);
+    }
+
+    fn count(&mut self, window: &Window, ack: &AckSample, path: &PathSample) {
+        self.delivered += path.delivered;
+        self.marked += path.marked * window.smss;
+        if path.una < self.round_end {
+            return;
+        }
+        if ack.now.since(self.alpha_at) >= self.least_span() {
+            self.end_round(ack.now);
+        }
+        self.round_end = path.nxt.max(path.una + 1);
+        self.rounds = if window.in_slow_start() { 0 } else { self.rounds.saturating_add(1) };
+    }
+
+    /// `[prague]`, multiplicative decrease: by alpha/2, once a round trip; by half at the first mark, which ends slow start.
+    fn reduce(&mut self, window: &mut Window, now: Instant, path: &PathSample) {
+        let is_answered = path.una <= self.reduced_before || now.since(self.reduced_at) < self.least_span();
+        if self.saw_ce && is_answered {
+            return;
+        }
+        let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
+        self.saw_ce = true;
+        self.window -= (u128::from(self.window) * u128::from(alpha) >> (ALPHA_BITS + 1)) as u64;
+        (self.reduced_at, self.reduced_before) = (now, path.nxt);
+        self.show(window);
+        window.ssthresh = window.cwnd;
+    }
+
+    /// `[prague]`, additive increase: a segment a round trip, by what came without a mark; `(RTT/target)^2` of it where the round trip
+    /// is short (`prague_rate_scaled_ai_ack_increase`).
+    fn increase(&mut self, smss: u64, octets: u64, srtt: Duration) {
+        let mut growth = u128::from(octets) * u128::from(smss);
+        if self.is_rtt_independent() && srtt < RTT_TARGET {
+            let [rtt, target] = [srtt, RTT_TARGET].map(|span| u128::from(span.as_nanos()));
+            growth = growth * rtt / target * rtt / target;
+        }
+        let window = u128::from(self.window.max(1));
+        let growth = growth + u128::from(self.rest);
+        self.window = self.window.saturating_add((growth / window) as u64);
+        self.rest = (growth % window) as u64;
+    }
+
+    /// `prague_frac_cwnd_to_snd_cwnd`: rounded up, so that the pace is what limits.
+    fn show(&mut self, window: &mut Window) {
+        let smss = window.smss;
+        self.window = self.window.max(MIN_CWND * smss);
+        window.set_cwnd(self.window.div_ceil(smss) * smss);
+        self.cwnd = window.cwnd;
+    }
+
+    /// Who else has set cwnd is followed.
+    fn follow(&mut self, window: &Window) {
+        if window.cwnd != self.cwnd {
+            self.window = window.cwnd;
+            self.cwnd = window.cwnd;
+        }
+    }
+}
+
+impl Controller for Prague {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
+    fn needs() -> Needs {
+        Needs { path_samples: true, pacing: Pacing::Segments, ..Needs::default() }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        let Some(path) = &ack.path else { return };
+        self.follow(window);
+        self.count(window, ack, path);
+        let half = ack.srtt.max(RTT_TARGET) / 2;
+        self.second_half = ack.now.since(self.alpha_at) >= half;
+        if ack.phase == Phase::Recovery {
+            return;
+        }
+        if path.marked > 0 && ack.phase == Phase::Open {
+            self.reduce(window, ack.now, path);
+        }
+        // `prague_update_cwnd`: the pace limits, not cwnd; only the application's pauses let it stay.
+        let limited = path.rate.is_some_and(|rate| rate.app_limited);
+        if ack.acked == 0 || ack.ecn_echo || limited {
+            return;
+        }
+        if window.in_slow_start() {
+            self.grow(window, ack);
+            return self.follow(window);
+        }
+        let octets = ack.counted.saturating_sub(path.marked * window.smss);
+        self.increase(window.smss, octets, ack.srtt);
+        self.show(window);
+    }
+
+    /// RFC 9331 §4.3: a loss is answered as Reno does (RFC 5681 §3.1 (4)).
+    fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
+        self.rest = 0;
+        (flight / 2).max(MIN_CWND * window.smss)
+    }
+
+    fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
+        let octets = if window.cwnd == self.cwnd { self.window } else { window.cwnd };
+        let ratio = match self.second_half {
+            _ if window.cwnd < window.ssthresh / 2 => SLOW_START_RATIO,
+            true => SECOND_HALF_RATIO,
+            false => FIRST_HALF_RATIO,
+        };
+        window_rate(octets, ratio, srtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// At `ms`, up to `una` of a window of 10,000 octets, with so many marks.
+    fn ack(ms: u64, una: u64, marked: u64, rtt: u64) -> AckSample {
+        let path = PathSample { una, nxt: una + 10_000, marked, ..PathSample::of(1000) };
+        AckSample { path: Some(path), ..AckSample::of(Instant::from_millis(ms), 1000, MS(rtt)) }
+    }
+
+    /// Ten segments, of which all are in flight in each round, for so many rounds; `marks` of ten come marked.
+    fn rounds(prague: &mut Prague, window: &mut Window, (from, to): (u64, u64), marks: u64, rtt: u64) {
+        for segment in 10 * from..10 * to {
+            let marked = u64::from(segment % 10 < marks);
+            prague.on_ack(window, &ack(1_000 + segment * rtt / 10, 1000 * (segment + 1), marked, rtt));
+        }
+    }
+
+    fn alpha(prague: &Prague) -> f64 {
+        prague.alpha as f64 / 16.0 / ONE as f64
+    }
+
+    #[test]
+    fn the_first_mark_halves_and_ends_slow_start() {
+        let (mut prague, mut window) = (Prague::default(), Window::of(1000, 20, 100));
+        prague.on_ack(&mut window, &ack(0, 1000, 0, 40));
+        assert_eq!(window.cwnd, 21_000);
+        prague.on_ack(&mut window, &ack(1, 2000, 1, 40));
+        assert_eq!((window.cwnd, window.ssthresh), (11_000, 11_000), "10.5 segments");
+        prague.on_ack(&mut window, &ack(2, 3000, 1, 40));
+        assert_eq!(window.cwnd, 11_000, "the same round trip");
+    }
+
+    #[test]
+    fn alpha_is_the_share_of_marks_with_a_gain_of_a_sixteenth() {
+        let (mut prague, mut window) = (Prague::default(), Window::of(1000, 10, 10));
+        (prague.saw_ce, prague.round_end) = (true, 10_000);
+        rounds(&mut prague, &mut window, (0, 2), 5, 40);
+        assert!((0.01..0.07).contains(&alpha(&prague)), "{}", alpha(&prague));
+        rounds(&mut prague, &mut window, (2, 100), 5, 40);
+        assert!((alpha(&prague) - 0.5).abs() < 0.02, "{}", alpha(&prague));
+        rounds(&mut prague, &mut window, (100, 111), 0, 40);
+        assert!((0.22..0.29).contains(&alpha(&prague)), "(15/16)^11 is 0.49: {}", alpha(&prague));
+    }
+
+    #[test]
+    fn a_round_trip_reduces_once_by_half_of_alpha() {
+        let mut window = Window::of(1000, 100, 100);
+        let mut prague = Prague { saw_ce: true, alpha: ONE * 8, round_end: u64::MAX, ..Prague::default() };
+        for una in [50_000, 51_000, 60_000] {
+            prague.on_ack(&mut window, &ack(100, una, 1, 40));
+            assert_eq!((prague.window, window.cwnd), (75_000, 75_000), "{una}: a quarter of 100 segments");
+        }
+        prague.on_ack(&mut window, &ack(140, 60_001, 1, 40));
+        assert_eq!((prague.window, window.cwnd), (56_250, 57_000));
+    }
+
+    #[test]
+    fn it_grows_by_a_segment_a_round_trip_and_less_where_that_is_short() {
+        for (rtt, rounds, grown) in [(40, 0, 1_000), (25, 9, 1_000), (5, 9, 40), (5, 3, 1_000)] {
+            let mut prague = Prague { window: 100_000, saw_ce: true, rounds, ..Prague::default() };
+            (0..100).for_each(|_| prague.increase(1000, 1000, MS(rtt)));
+            let found = prague.window - 100_000;
+            assert!(found.abs_diff(grown) <= grown / 100 + 1, "{rtt} ms, round {rounds}: {found}");
+        }
+    }
+
+    #[test]
+    fn with_a_short_round_trip_it_reduces_once_in_25_ms() {
+        let mut window = Window::of(1000, 100, 100);
+        let mut prague =
+            Prague { saw_ce: true, alpha: ONE * 8, rounds: 9, round_end: u64::MAX, ..Prague::default() };
+        for (ms, una, cwnd) in
+            [(100, 50_000, 75_000), (110, 70_000, 75_000), (124, 90_000, 75_000), (125, 110_000, 56_250)]
+        {
+            prague.on_ack(&mut window, &ack(ms, una, 1, 5));
+            assert_eq!(prague.window, cwnd, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn what_comes_marked_is_no_reason_to_grow() {
+        let mut window = Window::of(1000, 10, 10);
+        let mut prague =
+            Prague { saw_ce: true, round_end: u64::MAX, reduced_before: u64::MAX, ..Prague::default() };
+        (0..10).for_each(|k| prague.on_ack(&mut window, &ack(100, 1000 * k, 1, 40)));
+        assert_eq!(prague.window, 10_000);
+    }
+
+    #[test]
+    fn a_loss_is_answered_as_reno_does_and_what_recovery_sets_is_followed() {
+        let (mut prague, mut window) = (Prague::default(), Window::of(1000, 20, 20));
+        prague.on_loss(&mut window, 20_000);
+        assert_eq!(window.ssthresh, 10_000);
+        window.set_cwnd(10_000);
+        prague.on_ack(&mut window, &AckSample { phase: Phase::Recovery, ..ack(0, 1000, 1, 40) });
+        assert_eq!((prague.window, window.cwnd), (10_000, 10_000), "recovery goes on");
+        assert!(!prague.saw_ce);
+    }
+
+    #[test]
+    fn it_is_paced_a_little_above_and_then_a_little_below_the_window_a_round_trip() {
+        let window = Window::of(1000, 20, 10);
+        let rate = |second_half| {
+            let prague = Prague { window: 19_500, cwnd: 20_000, second_half, ..Prague::default() };
+            prague.pacing_rate(&window, MS(100)).map(BitRate::as_bps)
+        };
+        assert_eq!((rate(false), rate(true)), (Some(1_606_800), Some(1_513_200)), "of 19.5 segments");
+        let fast = Prague::default().pacing_rate(&Window::of(1000, 20, 41), MS(100)).map(BitRate::as_bps);
+        assert_eq!(fast, Some(3_200_000), "slow start");
+    }
+}
