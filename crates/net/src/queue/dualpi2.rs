@@ -164,7 +164,7 @@ impl Pi2 {
         self.p = p.clamp(0.0, 1.0);
         let is_idle = self.p == 0.0 && curq == 0.0 && self.prevq == 0.0;
         self.prevq = curq;
-        is_idle || self.p == 1.0 && rises && curq >= self.target
+        is_idle || self.p >= 1.0 && rises && curq >= self.target
     }
 
     /// `p_CL = k * p'`: as a probability, 1 at most.

@@ -99,7 +99,8 @@ impl Prague {
         }
         let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
         self.saw_ce = true;
-        self.window -= (u128::from(self.window) * u128::from(alpha) >> (ALPHA_BITS + 1)) as u64;
+        let twice = u128::from(self.window) * u128::from(alpha);
+        self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
         self.show(window);
         window.ssthresh = window.cwnd;
