@@ -30,10 +30,10 @@ fn see(queue: &str, base_ms: u64, seed: u64) -> Seen {
     let run: RunResult = result(&scenario, "prague", seed);
     let [prague, cubic] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
     let flows = columns(&series, "flows");
-    let waits = [0.0, 1.0].map(|flow| {
+    let waits = [0, 1].map(|flow: u32| {
         let rows = flows["flow"].iter().zip(&flows["time_s"]).zip(&flows["srtt_s"]);
         let mut srtts: Vec<f64> =
-            rows.filter(|((of, at), _)| **of == flow && **at > 10.0).map(|(_, &s)| s).collect();
+            rows.filter(|((of, at), _)| **of as u32 == flow && **at > 10.0).map(|(_, &s)| s).collect();
         srtts.sort_by(f64::total_cmp);
         assert!(srtts.len() > 1_000, "{}", srtts.len());
         let above = |share: usize| srtts[srtts.len() * share / 100] - base_ms as f64 / 1e3;
