@@ -95,6 +95,7 @@ impl Controller for Bbr3 {
     /// `OnEnterRTO` (§5.6.4.4).
     fn on_timeout(&mut self, window: &mut Window, timeout: &Timeout) {
         let model = &mut *self.0;
+        model.note_initial_cwnd(window);
         if timeout.is_new {
             model.save_upon_loss(window);
         } else {
@@ -176,7 +177,7 @@ impl Model {
 mod tests {
     use handfast_core::SeqNum;
 
-    use super::testing::{MS, SMSS, model, window};
+    use super::testing::{MS, SMSS, model, sample, window};
     use super::*;
     use crate::send::sender::Sender;
 
@@ -205,6 +206,20 @@ mod tests {
         assert_eq!((w.cwnd, bbr.0.prior_cwnd, bbr.0.undo.inflight_longterm), (SMSS, 90 * SMSS, u64::MAX));
         bbr.0.follow_recovery(&mut w, Phase::Open);
         assert_eq!(w.cwnd, 90 * SMSS);
+    }
+
+    #[test]
+    fn the_initial_window_is_the_one_before_a_timeout_of_the_first_flight() {
+        let (mut bbr, mut w) = (Bbr3(Box::new(Model::new())), window(10));
+        bbr.on_handshake(Duration::from_millis(100));
+        let rate = bbr.pacing_rate(&w, Duration::ZERO);
+        bbr.on_timeout(
+            &mut w,
+            &Timeout { is_new: true, flight: 10 * SMSS, in_recovery: false, in_flight: 0 },
+        );
+        assert_eq!((w.cwnd, bbr.pacing_rate(&w, Duration::ZERO)), (SMSS, rate));
+        bbr.0.begin(&w, &sample(MS(1000)));
+        assert_eq!((bbr.0.initial_cwnd, bbr.pacing_rate(&w, Duration::ZERO)), (10 * SMSS, rate));
     }
 
     #[test]

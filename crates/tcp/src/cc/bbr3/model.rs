@@ -45,7 +45,7 @@ pub(super) struct Model {
     pub(super) pacing_rate: u64,
     /// `C.delivered`.
     pub(super) delivered: u64,
-    /// `C.InitialCwnd`.
+    /// `C.InitialCwnd`; 0: as the window is.
     pub(super) initial_cwnd: u64,
     /// `C.has_selective_acks`.
     pub(super) selective: bool,
@@ -109,11 +109,18 @@ impl Model {
             self.min_rtt = Some(sample.srtt);
         }
         self.has_begun = true;
-        self.initial_cwnd = window.cwnd;
+        self.note_initial_cwnd(window);
         self.pacing_rate = self.first_rate(window);
         self.min_rtt_at = sample.now;
         self.probe_rtt.min_at = sample.now;
         self.extra_since = sample.now;
+    }
+
+    /// `C.InitialCwnd`: the window before anything changes it, an acknowledgement or a timeout of the first flight.
+    pub(super) fn note_initial_cwnd(&mut self, window: &Window) {
+        if self.initial_cwnd == 0 {
+            self.initial_cwnd = window.cwnd;
+        }
     }
 
     /// `BBR.max_bw`.

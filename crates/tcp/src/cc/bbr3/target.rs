@@ -24,7 +24,8 @@ impl Model {
     /// `InitPacingRate` (§5.6.2): "1ms" where no round trip is known.
     pub(super) fn first_rate(&self, window: &Window) -> u64 {
         let rtt = self.min_rtt.filter(|&rtt| rtt > Duration::ZERO).unwrap_or(Duration::from_millis(1));
-        percent(rate(window.cwnd, rtt), State::Startup.pacing_gain())
+        let initial_cwnd = if self.initial_cwnd == 0 { window.cwnd } else { self.initial_cwnd };
+        percent(rate(initial_cwnd, rtt), State::Startup.pacing_gain())
     }
 
     /// `SetPacingRateWithGain` (§5.6.2).
