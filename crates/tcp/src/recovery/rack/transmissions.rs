@@ -3,6 +3,7 @@
 //! No record a segment, but runs of octets that left at one moment. First transmissions leave in the order of their octets, so
 //! what RACK finds lost among them is all that lies below one position; a record of its own is for what was sent again.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use handfast_core::{Duration, Instant};
@@ -76,8 +77,8 @@ pub(crate) struct Transmissions {
     lost_below: u64,
     /// Octets below `lost_below` that are under way again.
     under_way: u64,
-    /// Nothing below waits to be sent again.
-    from: u64,
+    /// Nothing below waits to be sent again. A search moves it up, lest the next one walks the same repetitions.
+    from: Cell<u64>,
     /// When the last segment left, and whether it had been sent before.
     last: (Instant, bool),
 }
@@ -90,7 +91,7 @@ impl Transmissions {
             again: VecDeque::new(),
             lost_below: una,
             under_way: 0,
-            from: una,
+            from: Cell::new(una),
             last: (Instant::ZERO, false),
         }
     }
@@ -125,7 +126,7 @@ impl Transmissions {
         self.remove(range, |_| ());
         if range.start < self.lost_below {
             // What is lost goes in order, so nothing waits below.
-            self.from = self.from.max(range.end);
+            self.from.set(self.from.get().max(range.end));
         }
         if self.again.len() >= MAX_AGAIN {
             return;
@@ -168,7 +169,7 @@ impl Transmissions {
         if kept {
             self.again.insert(i, rest);
         } else if rest.start < rest.end {
-            self.from = self.from.min(rest.start);
+            self.from.set(self.from.get().min(rest.start));
             if !rest.lost {
                 self.under_way -= self.below(rest.start, rest.end);
             }
@@ -258,12 +259,12 @@ impl Transmissions {
             self.firsts.pop_front();
         }
         self.lost_below = self.lost_below.max(una);
-        self.from = self.from.max(una);
+        self.from.set(self.from.get().max(una));
     }
 
     /// The receiver has dropped what it had SACKed: it may wait below what was repaired.
     pub(crate) fn start_over(&mut self, una: u64) {
-        self.from = una;
+        self.from.set(una);
     }
 
     /// RFC 8985 §6.2 step 5, `RACK_detect_loss`.
@@ -275,36 +276,35 @@ impl Transmissions {
     }
 
     fn detect_firsts(&mut self, una: u64, board: &Scoreboard, c: &Criterion, found: &mut Losses) {
-        let i = self.firsts.partition_point(|r| r.end <= self.lost_below);
-        let mut lost_below = self.lost_below;
-        let mut start = lost_below;
-        for run in self.firsts.range(i..) {
-            // RACK_sent_after: of what left with the newest delivered, the octets before it.
-            let end = if run.at == c.newest.at { run.end.min(c.newest.end) } else { run.end };
-            if run.at > c.newest.at || end <= start {
-                break;
-            }
-            if c.is_lost(run.at) {
-                lost_below = end;
-            } else if self.is_single(Range { start, end }, board) {
-                found.recheck = found.recheck.max(Some(c.due(run.at)));
-            }
-            start = end;
+        // RACK_sent_after: of what left with the newest delivered, the octets before it.
+        let before = self.firsts.partition_point(|run| run.at < c.newest.at);
+        let same = self.firsts.get(before).filter(|run| run.at == c.newest.at);
+        let older = before.checked_sub(1).map_or(una, |last| self.firsts[last].end);
+        let judged = same.map_or(older, |run| run.end.min(c.newest.end).max(older));
+        // Times ascend: what has waited long enough comes first.
+        let waited = self.firsts.partition_point(|run| c.is_lost(run.at));
+        let due = waited.checked_sub(1).map_or(una, |last| self.firsts[last].end).min(judged);
+        let lost_below = self.lost_below.max(due);
+        if let Some(octet) = self.last_single(lost_below, judged, board) {
+            let at = self.first_sent(octet).expect("it lies in a run");
+            found.recheck = found.recheck.max(Some(c.due(at)));
         }
         found.octets += self.lose_below(lost_below, una, board);
     }
 
-    /// Whether some octet of `range` has been sent once only and not arrived.
-    fn is_single(&self, range: Range, board: &Scoreboard) -> bool {
-        let mut at = range.start;
-        while let Some(gap) = board.gap(at, range.end) {
-            let i = self.again.partition_point(|r| r.end <= gap.start);
-            match self.again.get(i).filter(|r| r.start <= gap.start) {
-                Some(run) => at = run.end,
-                None => return true,
-            }
+    /// The last octet of `low .. high` that has been sent once only and not arrived.
+    fn last_single(&self, low: u64, high: u64, board: &Scoreboard) -> Option<u64> {
+        let mut upto = high;
+        while upto > low {
+            let octet = upto - 1;
+            let again = self.again.partition_point(|run| run.end <= octet);
+            upto = match (board.holding(octet), self.again.get(again)) {
+                (Some(sacked), _) => sacked.start,
+                (None, Some(run)) if run.start <= octet => run.start,
+                _ => return Some(octet),
+            };
         }
-        false
+        None
     }
 
     /// Moves `lost_below`; returns the octets that are lost by it.
@@ -313,7 +313,7 @@ impl Transmissions {
             return 0;
         }
         let before = self.waiting(una, board);
-        self.from = self.from.min(self.lost_below).max(una);
+        self.from.set(self.from.get().min(self.lost_below).max(una));
         self.lost_below = position;
         self.recount();
         self.waiting(una, board) - before
@@ -337,7 +337,7 @@ impl Transmissions {
             run.lost = true;
             let octets = run.end.min(self.lost_below).saturating_sub(run.start);
             self.under_way -= octets;
-            self.from = self.from.min(run.start);
+            self.from.set(self.from.get().min(run.start));
             found.octets += octets;
             found.again = true;
         }
@@ -363,7 +363,7 @@ impl Transmissions {
             self.merge_lost();
         }
         self.lost_below = self.lost_below.max(due).max(head);
-        self.from = una;
+        self.from.set(una);
         self.recount();
         debug_assert!(self.waiting(una, board) > 0, "the first segment is lost");
     }
@@ -375,7 +375,7 @@ impl Transmissions {
             run.lost = true;
         }
         self.lose_below(upto, una, board);
-        self.from = una;
+        self.from.set(una);
         self.recount();
     }
 
@@ -409,7 +409,7 @@ impl Transmissions {
             run.lost = false;
         }
         self.lost_below = una;
-        self.from = una;
+        self.from.set(una);
         self.under_way = 0;
     }
 
@@ -430,7 +430,13 @@ impl Transmissions {
         if self.again.len() >= MAX_AGAIN {
             return None;
         }
-        let mut at = self.from.max(una);
+        let found = self.search(self.from.get().max(una), board);
+        let nothing_below = found.map_or(self.lost_below, |range| range.start);
+        self.from.set(self.from.get().max(nothing_below));
+        found
+    }
+
+    fn search(&self, mut at: u64, board: &Scoreboard) -> Option<Range> {
         while let Some(gap) = board.gap(at, self.lost_below) {
             let i = self.again.partition_point(|r| r.end <= gap.start);
             match self.again.get(i) {
