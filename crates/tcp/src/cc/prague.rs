@@ -24,9 +24,10 @@ const RTT_TRANSITION: u32 = 4;
 /// `MIN_CWND_RTT`, segments.
 const MIN_CWND: u64 = 2;
 
-/// `prague_update_pacing_rate`: twice the window a round trip in slow start; then 3 % more in the first half of a virtual round trip,
-/// and 3 % less in the second.
+/// `prague_update_pacing_rate`: twice the window a round trip in slow start, then the window; 3 % more in the first half of a virtual
+/// round trip, and 3 % less in the second, where round trips count as [`RTT_TARGET`].
 const SLOW_START_RATIO: u128 = 200;
+const PLAIN_RATIO: u128 = 100;
 const FIRST_HALF_RATIO: u128 = 103;
 const SECOND_HALF_RATIO: u128 = 97;
 
@@ -80,7 +81,8 @@ impl Prague {
 
     fn count(&mut self, window: &Window, ack: &AckSample, path: &PathSample) {
         self.delivered += path.delivered;
-        self.marked += path.marked * window.smss;
+        // Marks count packets, and packets may be small.
+        self.marked += (path.marked * window.smss).min(path.delivered);
         if path.una < self.round_end {
             return;
         }
@@ -182,6 +184,7 @@ impl Controller for Prague {
         let octets = if window.cwnd == self.cwnd { self.window } else { window.cwnd };
         let ratio = match self.second_half {
             _ if window.cwnd < window.ssthresh / 2 => SLOW_START_RATIO,
+            _ if !self.is_rtt_independent() => PLAIN_RATIO,
             true => SECOND_HALF_RATIO,
             false => FIRST_HALF_RATIO,
         };
@@ -295,10 +298,14 @@ mod tests {
     fn it_is_paced_a_little_above_and_then_a_little_below_the_window_a_round_trip() {
         let window = Window::of(1000, 20, 10);
         let rate = |second_half| {
-            let prague = Prague { window: 19_500, cwnd: 20_000, second_half, ..Prague::default() };
+            let marked = Prague { saw_ce: true, rounds: RTT_TRANSITION, ..Prague::default() };
+            let prague = Prague { window: 19_500, cwnd: 20_000, second_half, ..marked };
             prague.pacing_rate(&window, MS(100)).map(BitRate::as_bps)
         };
         assert_eq!((rate(false), rate(true)), (Some(1_606_800), Some(1_513_200)), "of 19.5 segments");
+        let unmarked = Prague { window: 19_500, cwnd: 20_000, second_half: true, ..Prague::default() };
+        let rate = unmarked.pacing_rate(&window, MS(100)).map(BitRate::as_bps);
+        assert_eq!(rate, Some(1_560_000), "before the first mark");
         let fast = Prague::default().pacing_rate(&Window::of(1000, 20, 41), MS(100)).map(BitRate::as_bps);
         assert_eq!(fast, Some(3_200_000), "slow start");
     }

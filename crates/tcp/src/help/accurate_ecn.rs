@@ -89,8 +89,8 @@ impl AccurateEcn {
     pub(crate) fn on_data(&mut self, marked: bool) -> bool {
         self.received += u64::from(marked);
         // "whenever a data packet marked CE arrives after the previous packet was not CE"
-        let begins = marked && !std::mem::replace(&mut self.was_marked, marked);
-        begins || self.received - self.last_sent >= MOST_UNTOLD
+        let continues = std::mem::replace(&mut self.was_marked, marked);
+        marked && !continues || self.received - self.last_sent >= MOST_UNTOLD
     }
 
     /// The flags of the next segment.
@@ -166,5 +166,11 @@ mod tests {
         assert_eq!([true, true, false].map(|marked| receiver.on_data(marked)), [false, true, true]);
         receiver.on_build();
         assert!(!receiver.on_data(false));
+        let mut receiver = AccurateEcn::granted();
+        let due = [true, false, true, true].map(|marked| {
+            receiver.on_build();
+            receiver.on_data(marked)
+        });
+        assert_eq!(due, [true, false, true, false], "marks begin twice");
     }
 }

@@ -127,13 +127,13 @@ impl Ecn {
         self.accurate.is_none()
     }
 
-    /// An acknowledgement that delivers so many packets: whether the congestion control is told that one was marked, beside their
-    /// number.
+    /// An acknowledgement that delivers so many packets. True where a congestion control that does not count marks is to react.
     pub(crate) fn on_delivered(&mut self, flags: Flags, packets: u64) -> bool {
         match &mut self.accurate {
             None => flags.contains(Flags::ECE),
-            // One that delivers nothing may be older than the last, and so its counter.
-            Some(_) if packets == 0 => false,
+            // One that delivers nothing may be older than the last, and so its counter. And what goes without ECT comes without a mark,
+            // whatever a field says that the path clears.
+            Some(_) if packets == 0 || self.declined => false,
             Some(accurate) => {
                 let marked = accurate.newly_marked(flags, packets);
                 self.newly_marked += if self.scalable { marked } else { 0 };
@@ -246,6 +246,8 @@ mod tests {
         assert_eq!(mark(&mut ecn), Mark::Capable1);
         ecn.on_handshake_ack(Flags::ACK);
         assert_eq!(mark(&mut ecn), Mark::NotCapable);
+        assert!(!ecn.on_delivered(Flags::ACK, 1));
+        assert_eq!(ecn.take_newly_marked(), 0, "a cleared field is no counter");
     }
 
     #[test]
