@@ -44,7 +44,8 @@ impl Window {
     /// Segments have another size: both are as many as they were (Linux counts segments).
     #[cold]
     pub(crate) fn resize(&mut self, smss: u64) {
-        let scaled = |octets: u64| if octets == u64::MAX { octets } else { octets / self.smss * smss };
+        let scaled =
+            |octets: u64| if octets == u64::MAX { octets } else { (octets / self.smss).saturating_mul(smss) };
         let (cwnd, ssthresh, clamp) = (scaled(self.cwnd), scaled(self.ssthresh), scaled(self.clamp));
         *self = Self { cwnd, ssthresh, clamp, smss };
         self.set_cwnd(cwnd);
@@ -54,9 +55,9 @@ impl Window {
     /// (`tcp_mtup_probe_success`).
     #[cold]
     pub(crate) fn enlarge(&mut self, smss: u64, headers: u64) {
-        let segments = self.cwnd / self.smss * (self.smss + headers) / (smss + headers);
+        let segments = (self.cwnd / self.smss).saturating_mul(self.smss + headers) / (smss + headers);
         self.resize(smss);
-        self.set_cwnd(segments * smss);
+        self.set_cwnd(segments.saturating_mul(smss));
     }
 
     /// A probe of the path's MTU leaves. "Decrement cwnd here because we are sending effectively two packets" (`tcp_mtu_probe`).
@@ -68,7 +69,7 @@ impl Window {
     /// It is lost: cwnd is as before.
     #[cold]
     pub(crate) fn widen(&mut self, probe: u64) {
-        self.set_cwnd(self.cwnd + self.price(probe));
+        self.set_cwnd(self.cwnd.saturating_add(self.price(probe)));
     }
 
     /// A segment, less what the octets of the probe take beyond those of one: Linux counts it as one.

@@ -59,8 +59,8 @@ impl Endpoint {
     fn resize(&mut self, resend: bool) {
         let Some(smss) = self.searched_smss().filter(|_| self.is_synchronised()) else { return };
         self.tx.window.resize(smss);
-        if resend {
-            self.resend_smaller();
+        if resend && let Some(upto) = self.tx.longest_end() {
+            self.resend_smaller(upto);
         }
     }
 
@@ -71,10 +71,9 @@ impl Endpoint {
         Some(path.smss())
     }
 
-    /// Linux's `tcp_simple_retransmit`: what is longer than a full segment goes again. cwnd stays: "we do not increase amount of _data_ in
+    /// Linux's `tcp_simple_retransmit`: what is longer than a full segment goes again, up to `upto`. cwnd stays: "we do not increase amount of _data_ in
     /// network, but units changed and effective cwnd/ssthresh really reduced now".
-    fn resend_smaller(&mut self) {
-        let Some(upto) = self.tx.longest_end() else { return };
+    fn resend_smaller(&mut self, upto: u64) {
         if self.tx.progress.phase == Phase::Open {
             let cwnd = self.tx.window.cwnd();
             self.tx.request(Request::AtLeast { cwnd, ssthresh: cwnd / 4 * 3 });
@@ -163,11 +162,11 @@ impl Endpoint {
     pub(super) fn probe_failed(&mut self) -> bool {
         let Self { help, tx, .. } = self;
         let Some(path) = help.as_mut().and_then(|help| help.path.as_mut()) else { return false };
-        let Some(size) = path.fails(tx.una).filter(|_| tx.progress.phase == Phase::Open) else {
+        let Some(end) = path.fails(tx.una).filter(|_| tx.progress.phase == Phase::Open) else {
             return false;
         };
-        tx.window.widen(size);
-        self.resend_smaller();
+        tx.window.widen(end - tx.una);
+        self.resend_smaller(end);
         true
     }
 

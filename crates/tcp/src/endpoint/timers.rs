@@ -118,7 +118,7 @@ impl Endpoint {
         if self.tx.una == self.tx.max {
             return;
         }
-        if self.give_up() {
+        if self.give_up(now) {
             return;
         }
         self.report_timeout();
@@ -179,8 +179,8 @@ impl Endpoint {
     }
 
     /// R2 (RFC 9293 §3.8.3): the peer has not answered for too long.
-    fn give_up(&mut self) -> bool {
-        let dead = self.tx.retries >= self.config.data_retries;
+    fn give_up(&mut self, now: Instant) -> bool {
+        let dead = self.counted_retries() >= self.config.data_retries || self.is_disrupted_too_long(now);
         if dead {
             self.end(Event::Died(Death::Timeout));
         }
@@ -193,10 +193,10 @@ impl Endpoint {
             self.tx.corked = false;
             return;
         }
-        if self.give_up() {
+        if self.give_up(now) {
             return;
         }
-        self.tx.retries += 1;
+        self.tx.retries = self.tx.retries.saturating_add(1);
         self.tx.probes = self.tx.probes.saturating_add(1);
         self.tx.probe_due = true;
         self.set_persist(now);

@@ -1,8 +1,9 @@
 //! Long connectivity disruptions: the retransmission timer does not back off where the network says that it cannot deliver (RFC 6069).
 
-use handfast_core::{Instant, SeqNum};
+use handfast_core::{Duration, Instant, SeqNum};
 
 use super::{Endpoint, Timer};
+use crate::help::{Disruption, Help};
 
 impl Endpoint {
     /// ICMP says that the peer's network or host cannot be reached, and shows a segment of ours that begins at `seq`. Where that is what
@@ -20,6 +21,33 @@ impl Endpoint {
             let earlier = self.rto();
             let left = before.since(now).saturating_sub(old.saturating_sub(earlier));
             self.timers.set(Timer::Retransmit, now + left);
+            self.note_disruption(now);
         }
+    }
+
+    fn note_disruption(&mut self, now: Instant) {
+        let help = self.help.get_or_insert_with(|| Help::with(&self.config));
+        let told = help.disruption.get_or_insert(Disruption { since: now, reverted: 0 });
+        told.reverted = told.reverted.saturating_add(1);
+    }
+
+    /// Timeouts in a row that count against R2. Those that were taken back do not: with the timer so short they would end the connection
+    /// in a part of the time that R2 stands for.
+    pub(super) fn counted_retries(&mut self) -> u8 {
+        let retries = self.tx.retries;
+        let Some(help) = &mut self.help else { return retries };
+        if retries == 0 {
+            help.disruption = None;
+        }
+        retries - help.disruption.map_or(0, |told| told.reverted.min(retries))
+    }
+
+    /// R2 as a time (RFC 9293 §3.8.3 allows either), for who is told of the disruption: what all repetitions with their backoffs take
+    /// from the least RTO on (`retransmits_timed_out`, `tcp_model_timeout`).
+    pub(super) fn is_disrupted_too_long(&self, now: Instant) -> bool {
+        let Some(told) = self.help.as_ref().and_then(|help| help.disruption) else { return false };
+        let (least, most) = (self.config.rto_min, self.config.rto_max);
+        let times = (0..=self.config.data_retries).map(|n| least.saturating_mul(1 << n.min(32)).min(most));
+        now.since(told.since) >= times.fold(Duration::ZERO, |sum, time| sum + time)
     }
 }

@@ -8,6 +8,8 @@ pub(crate) mod iosl;
 mod path_mtu;
 pub(crate) mod vho;
 
+use handfast_core::Instant;
+
 use crate::{Config, VhoRules};
 pub(crate) use ecn::Ecn;
 pub(crate) use eln::{Eln, is_marked};
@@ -24,6 +26,17 @@ pub(crate) struct Help {
     pub(crate) iosl: Option<Iosl>,
     /// [`None`]: the size of segments is what the handshake says.
     pub(crate) path: Option<PathMtu>,
+    /// [`None`]: routers say nothing of the peer since something was acknowledged.
+    pub(crate) disruption: Option<Disruption>,
+}
+
+/// A disruption that routers tell of (RFC 6069).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disruption {
+    /// The first word of it.
+    pub(crate) since: Instant,
+    /// Timeouts in a row whose backoff was taken back.
+    pub(crate) reverted: u8,
 }
 
 impl Help {
@@ -33,6 +46,6 @@ impl Help {
     }
     /// Whether the configuration asks for any or not.
     pub(crate) fn with(config: &Config) -> Box<Self> {
-        Box::new(Self { vho: Vho::new(config.vho), iosl: None, path: None })
+        Box::new(Self { vho: Vho::new(config.vho), iosl: None, path: None, disruption: None })
     }
 }

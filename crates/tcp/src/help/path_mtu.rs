@@ -128,12 +128,20 @@ impl PathMtu {
         let low = how.base.saturating_add(self.options);
         let enabled = how.always;
         self.search =
-            Some(Search { how, enabled, low, high: self.most, probe: None, since: now, silent: None });
+            Some(Search { how, enabled, low, high: self.known(), probe: None, since: now, silent: None });
     }
 
-    /// The path carries segments of so many octets.
+    /// The path carries segments of so many octets: a probe of more would be lost for certain (`tcp_sync_mss` lowers `search_high`).
     pub(crate) fn set_path(&mut self, octets: u16) {
         self.path = octets;
+        if let Some(search) = &mut self.search {
+            search.high = search.high.min(octets);
+        }
+    }
+
+    /// The most that the peer takes and the path is known to carry.
+    fn known(&self) -> u16 {
+        self.most.min(self.path)
     }
 
     /// The search bounds segments from now on.
@@ -147,13 +155,14 @@ impl PathMtu {
             .search
             .filter(|search| search.enabled && self.heeds_search)
             .map_or(u16::MAX, |search| search.low);
-        let whole = self.most.min(self.path).min(searched).max(LEAST);
+        let whole = self.known().min(searched).max(LEAST);
         u64::from(whole.saturating_sub(self.options).max(1))
     }
 
     /// RFC 4821 §7.4 to §7.6, as `tcp_mtu_probe` asks.
     pub(crate) fn decide(&mut self, room: &Room) -> Decision {
-        let (options, most, now_whole) = (self.options, self.most, room.smss as u16 + self.options);
+        let (options, most) = (self.options, self.known());
+        let now_whole = (room.smss as u16).saturating_add(options);
         let Some(search) = self.search.as_mut().filter(|s| s.enabled && s.probe.is_none()) else {
             return Decision::GoOn;
         };
@@ -162,7 +171,7 @@ impl PathMtu {
         }
         let (low, high) = (search.low, search.high);
         let size = u64::from(u16::midpoint(low, high).saturating_sub(options));
-        if low > high || high - low < search.how.threshold {
+        if low > high || high - low < search.how.threshold.max(1) {
             search.begin_anew(room.now, now_whole, most);
             return Decision::GoOn;
         }
@@ -192,19 +201,18 @@ impl PathMtu {
         let search = self.search.as_mut()?;
         search.silent = None;
         let probe = search.probe.take_if(|probe| probe.end <= una)?;
-        search.low = (probe.end - probe.start) as u16 + options;
+        search.low = ((probe.end - probe.start) as u16).saturating_add(options);
         Some(probe.end - probe.start)
     }
 
-    /// Something is lost, the first octet outstanding is `una`. If that is the probe, its size: the path does not carry it, and there is
-    /// no congestion (RFC 4821 §7.5; `tcp_mtup_probe_failed`).
+    /// Something is lost, the first octet outstanding is `una`. If that is the probe, where it ends: the path does not carry it, and
+    /// there is no congestion (RFC 4821 §7.5; `tcp_mtup_probe_failed`).
     pub(crate) fn fails(&mut self, una: u64) -> Option<u64> {
         let options = self.options;
         let search = self.search.as_mut()?;
         let probe = search.probe.take_if(|probe| probe.start == una)?;
-        let size = probe.end - probe.start;
-        search.high = (size as u16 + options).saturating_sub(1);
-        Some(size)
+        search.high = ((probe.end - probe.start) as u16).saturating_add(options).saturating_sub(1);
+        Some(probe.end)
     }
 
     /// Something goes again: what becomes of the probe tells nothing (RFC 4821 §7.6.4).
@@ -311,12 +319,31 @@ mod tests {
             if size <= 1300 {
                 assert_eq!(path.acknowledged(1 + size), Some(size));
             } else {
-                assert_eq!((path.fails(2), path.fails(1)), (None, Some(size)));
+                assert_eq!((path.fails(2), path.fails(1)), (None, Some(1 + size)));
             }
             sizes.push(size);
         }
         assert_eq!(sizes, [1242, 1351, 1296, 1323, 1309, 1302]);
         assert_eq!(path.smss(), 1296);
+    }
+
+    #[test]
+    fn no_probe_is_larger_than_the_path_is_known_to_carry() {
+        let mut path = path();
+        path.set_path(600);
+        let late = Room { now: NOW + Duration::from_secs(600), smss: 600, cwnd: 1 << 20, ..room() };
+        assert_eq!(path.decide(&Room { now: NOW, ..late }), Decision::GoOn);
+        assert_eq!(path.decide(&late), Decision::GoOn, "it begins anew");
+        assert_eq!(path.search.map(|search| (search.low, search.high)), Some((600, 600)));
+        path.probe(NOW, MtuProbing { always: true, base: 500, ..MtuProbing::default() });
+        assert_eq!(path.decide(&late), Decision::Probe(550));
+    }
+
+    #[test]
+    fn a_search_whose_bounds_meet_is_over_whatever_its_threshold() {
+        let mut path = path();
+        path.probe(NOW, MtuProbing { always: true, base: 1460, threshold: 0, ..MtuProbing::default() });
+        assert_eq!(path.decide(&Room { smss: 1460, cwnd: 1 << 20, ..room() }), Decision::GoOn);
     }
 
     #[test]

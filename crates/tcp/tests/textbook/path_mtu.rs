@@ -107,6 +107,8 @@ fn a_probe_that_is_lost_costs_no_window() {
     s.run(5000, |sent| if sent.segment.payload.len() > 600 { Fate::Drop } else { Fate::Deliver });
     assert!((592..=600).contains(&s.pair.client.smss()), "{}", s.pair.client.smss());
     assert_eq!(s.snapshot().acknowledged, 200_000);
+    let sent_again = s.pair.client.counters().retransmitted_segments;
+    assert!(sent_again <= 2 * 7, "{sent_again}: two segments in the place of each probe, and nothing else");
     assert_eq!(
         (s.snapshot().ssthresh, s.timeouts().len()),
         (u64::MAX, 0),

@@ -1,6 +1,7 @@
 //! Long connectivity disruptions (RFC 6069).
 
 use handfast_core::SeqNum;
+use handfast_tcp::State;
 
 use crate::script::{MS, Script, bulk, ten};
 use crate::support::{CLIENT_ISS, Fate};
@@ -30,6 +31,36 @@ fn the_last_doubling_is_taken_back_and_the_timer_with_it() {
         told(&mut s, CLIENT_ISS + 1);
         assert_eq!(s.snapshot().rto, rto / 2, "{name}");
         assert_eq!(s.pair.client.deadline(), deadline.map(|was| s.start + MS(s.ms(was)) - rto / 2), "{name}");
+    }
+}
+
+/// Nothing arrives, and a router answers each repetition; when the connection ended, ms, if it did within so long.
+fn ends_within(s: &mut Script, limit: u64) -> Option<u64> {
+    while s.pair.client.state() != State::Closed {
+        let next = s.pair.client.deadline().map_or(0, |at| s.ms(at));
+        if next > limit {
+            return None;
+        }
+        s.run(next, |_| Fate::Drop);
+        told(s, CLIENT_ISS + 1);
+    }
+    Some(s.pair.now.since(s.start).as_millis())
+}
+
+#[test]
+fn repetitions_that_routers_answer_do_not_end_the_connection_before_its_time() {
+    for name in ["newreno", "sack", "rack"] {
+        let mut s = twice_timed_out(name);
+        told(&mut s, CLIENT_ISS + 1);
+        assert_eq!(ends_within(&mut s, 60_000), None, "{name}");
+        let answered = s.timeouts().len();
+        assert!(answered > 15, "{name}: {answered} are more than R2 as a count");
+        // The first word came with the second timeout; sixteen intervals from the least RTO on, doubled up to the greatest.
+        let config = ten(name);
+        let bound: u64 =
+            (0..16).map(|n| (config.rto_min.as_millis() << n).min(config.rto_max.as_millis())).sum();
+        let end = ends_within(&mut s, 2 * bound).unwrap_or(0);
+        assert!((bound..bound + 10_000).contains(&end), "{name}: {end} ms, of {bound}");
     }
 }
 
