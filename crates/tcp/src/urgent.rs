@@ -23,8 +23,8 @@ impl UrgentOut {
         self.up > una
     }
 
-    /// Tells the peer with a segment that begins at `start`. `nxt`: SND.NXT. Where the urgent octet is farther than the field reaches, it
-    /// says so by the largest value, if all that was sent is as near (`__tcp_transmit_skb`).
+    /// Tells the peer with a segment that begins at `start`. `nxt`: SND.NXT. Where the urgent octet is farther than the field reaches, the
+    /// field is 65,535 unless SND.NXT is farther than that (`__tcp_transmit_skb`).
     pub fn tell(&self, segment: &mut Segment, start: u64, nxt: u64) {
         if start >= self.up {
             return;

@@ -217,6 +217,8 @@ impl Connection {
             && !segment.flags.contains(Flags::SYN)
             && !segment.flags.contains(Flags::RST)
             && segment.seq_len() == 0
+            && segment.seq == self.tcp().rcv_nxt()
+            && self.tcp().send_position(segment.ack) == Some(1)
             && self.waits_for_data()
     }
 
@@ -231,7 +233,8 @@ impl Connection {
         closing && (self.orphaned || self.read_shut) && !segment.payload.is_empty() && beyond
     }
 
-    /// RFC 5927 §4.1: who tells of a segment has seen it.
+    /// RFC 5927 §4.1: who tells of a segment has seen it. Linux's `between` takes SND.NXT too: with nothing outstanding that one number
+    /// is believed.
     pub(super) fn is_outstanding(&self, seq: SeqNum) -> bool {
         let (una, _, max) = self.tcp().send_positions();
         self.tcp().send_position(seq).is_some_and(|at| (una..=max).contains(&at))

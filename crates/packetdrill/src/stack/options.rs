@@ -186,11 +186,16 @@ impl Options {
         self.noted.iter().find(|&&(key, _)| key == (level, name)).map(|&(_, value)| value)
     }
 
+    /// An option that each version of IP has under a name of its own.
+    fn noted_of(&self, is_v4: bool, v4: i32, v6: i32) -> Option<i32> {
+        if is_v4 { self.noted(libc::IPPROTO_IP, v4) } else { self.noted(libc::IPPROTO_IPV6, v6) }
+    }
+
     /// `IP_TOS` or `IPV6_TCLASS`: what packets are marked with, besides congestion.
     pub(super) fn traffic_class(&self, is_v4: bool) -> u8 {
-        let key =
-            if is_v4 { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
-        self.noted(key.0, key.1).and_then(|class| u8::try_from(class).ok()).unwrap_or(0)
+        self.noted_of(is_v4, libc::IP_TOS, libc::IPV6_TCLASS)
+            .and_then(|class| u8::try_from(class).ok())
+            .unwrap_or(0)
     }
 
     /// `IP_MTU_DISCOVER` or `IPV6_MTU_DISCOVER`
@@ -198,23 +203,18 @@ impl Options {
         Discovery::of(self.mtu_discover(is_v4))
     }
 
+    /// `IP_PMTUDISC_DO`
+    pub(super) fn never_fragments(&self, is_v4: bool) -> bool {
+        self.mtu_discover(is_v4) == libc::IP_PMTUDISC_DO
+    }
+
     /// `IP_RECVERR` or `IPV6_RECVERR`
     pub(super) fn wants_errors(&self, is_v4: bool) -> bool {
-        let key = if is_v4 {
-            (libc::IPPROTO_IP, libc::IP_RECVERR)
-        } else {
-            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
-        };
-        self.noted(key.0, key.1).is_some_and(|value| value != 0)
+        self.noted_of(is_v4, libc::IP_RECVERR, libc::IPV6_RECVERR).is_some_and(|value| value != 0)
     }
 
     fn mtu_discover(&self, is_v4: bool) -> i32 {
-        let key = if is_v4 {
-            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
-        } else {
-            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
-        };
-        self.noted(key.0, key.1).unwrap_or(libc::IP_PMTUDISC_WANT)
+        self.noted_of(is_v4, libc::IP_MTU_DISCOVER, libc::IPV6_MTU_DISCOVER).unwrap_or(libc::IP_PMTUDISC_WANT)
     }
 
     fn get_tcp(&self, name: i32) -> Option<i32> {

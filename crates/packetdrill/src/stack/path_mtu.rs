@@ -48,8 +48,9 @@ impl Routes {
     }
 
     fn learn(&mut self, remote: IpAddr, mtu: u16) {
-        if self.less.len() < MOST {
-            self.less.insert(remote.to_canonical(), mtu);
+        let remote = remote.to_canonical();
+        if self.less.len() < MOST || self.less.contains_key(&remote) {
+            self.less.insert(remote, mtu);
         }
     }
 }
@@ -104,7 +105,8 @@ impl Connection {
     /// An ICMP error says that the way carries `route`, and had said `asked`.
     fn on_path_mtu(&mut self, now: Instant, route: u16, asked: u16) {
         let discovery = self.options.discovery(self.local.is_ipv4());
-        if asked < route {
+        // `ip_dont_fragment`: below `min_pmtu` the route's MTU is locked, and the default fragments.
+        if asked < route && self.options.never_fragments(self.local.is_ipv4()) {
             self.note_soft_error(libc::EMSGSIZE);
         }
         if discovery == Discovery::Active && route < self.path_mtu {

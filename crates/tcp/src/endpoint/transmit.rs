@@ -104,7 +104,7 @@ impl Endpoint {
         let end = if (payload.len() as u64) < len { piece.start + payload.len() as u64 } else { piece.end };
         let fin = end > data_end;
         self.count(piece, &payload);
-        // What goes again is none with `tcp_minshall_update`, which only new segments reach.
+        // A retransmission is not a small segment: only new segments reach Linux's `tcp_minshall_update`.
         if self.config.nagle == Nagle::Minshall
             && (payload.len() as u64) < self.room()
             && (piece.start >= self.tx.max || !self.config.linux_details)
