@@ -302,6 +302,9 @@ impl Endpoint {
                 ecn_echo,
             };
             self.tell_control(now, &ack);
+        } else if found.lost > 0 {
+            // It delivers nothing, but the reordering window has passed before its timer.
+            self.tell_losses(now);
         }
         found.recheck
     }

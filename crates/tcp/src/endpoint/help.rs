@@ -14,7 +14,7 @@ use crate::send::piece::Piece;
 use crate::send::sender::Sender;
 
 /// Headers of a segment without options: IPv4 and TCP.
-const HEADERS: u64 = 20 + 20;
+pub(super) const HEADERS: u64 = 20 + 20;
 /// The timestamps option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use handfast_core::Instant;
 
 use super::Endpoint;
+use super::help::HEADERS;
 use crate::MtuProbing;
 use crate::cc::Request;
 use crate::help::{Decision, Help, PathMtu, PathRoom};
@@ -13,7 +14,7 @@ use crate::send::piece::{Piece, Why};
 
 impl Endpoint {
     /// The path carries segments of so many octets, options included: the packet less 40 octets with IPv4, 60 with IPv6 (RFC 1191 §3,
-    /// RFC 8201 §4). The driver has seen that who says so knows a sequence number that is outstanding (RFC 5927 §7.2). `resend`: what
+    /// RFC 8201 §4). The driver has seen that who says so knows a sequence number that is outstanding (RFC 5927 §4.1). `resend`: what
     /// does not fit is lost, and goes again in smaller segments; that is no congestion (RFC 1191 §6.5).
     pub fn set_path_mss(&mut self, octets: u16, resend: bool) {
         self.path_mtu().set_path(octets);
@@ -33,9 +34,10 @@ impl Endpoint {
         help.path.get_or_insert_with(|| PathMtu::new(most, options))
     }
 
-    /// It listens again: what was known of the path before still holds.
+    /// It listens again: what the driver has told before the SYN still holds. What came later is of the path to that peer.
     pub(super) fn keep_path(&mut self, before: Option<Box<Help>>) {
-        if let Some(path) = before.and_then(|help| help.path) {
+        if let Some(mut path) = before.and_then(|help| help.path) {
+            path.forget_peer();
             self.help.get_or_insert_with(|| Help::with(&self.config)).path = Some(path);
         }
     }
@@ -49,7 +51,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn settle_path(&mut self, now: Instant, most: u16) -> Option<u64> {
         let (options, passive) = (self.option_octets(), self.passive);
-        let path = self.help.as_mut()?.path.as_mut()?;
+        let path = known(&mut self.help)?;
         path.settle(now, most, options, passive);
         Some(path.smss())
     }
@@ -66,7 +68,7 @@ impl Endpoint {
 
     /// Payload of a full segment, by all that is known from now on.
     fn searched_smss(&mut self) -> Option<u64> {
-        let path = self.help.as_mut()?.path.as_mut()?;
+        let path = known(&mut self.help)?;
         path.heed_search();
         Some(path.smss())
     }
@@ -112,8 +114,7 @@ impl Endpoint {
             window: tx.wnd,
             window_left: tx.right_edge().saturating_sub(tx.nxt),
         };
-        let path = self.help.as_mut().and_then(|help| help.path.as_mut());
-        path.map_or(Decision::GoOn, |path| path.decide(&room))
+        known(&mut self.help).map_or(Decision::GoOn, |path| path.decide(&room))
     }
 
     /// The probe, if what it takes may share a segment.
@@ -123,7 +124,7 @@ impl Endpoint {
             return None;
         }
         let end = start + size;
-        let path = self.help.as_mut()?.path.as_mut()?;
+        let path = known(&mut self.help)?;
         path.sent(start, end);
         path.small_before = Some(self.tx.small_end);
         self.tx.window.narrow(size);
@@ -132,8 +133,7 @@ impl Endpoint {
 
     /// A segment leaves.
     pub(super) fn path_sent(&mut self) {
-        let path = self.help.as_mut().and_then(|help| help.path.as_mut());
-        if let Some(small) = path.and_then(|path| path.small_before.take()) {
+        if let Some(small) = known(&mut self.help).and_then(|path| path.small_before.take()) {
             self.tx.small_end = small;
         }
     }
@@ -142,7 +142,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn path_acknowledged(&mut self) {
         let Self { help, tx, .. } = self;
-        let Some(path) = help.as_mut().and_then(|help| help.path.as_mut()) else { return };
+        let Some(path) = known(help) else { return };
         if path.acknowledged(tx.una).is_some() {
             let headers = HEADERS + u64::from(self.option_octets());
             self.probe_arrived(headers);
@@ -161,7 +161,7 @@ impl Endpoint {
     /// Fast recovery would begin. Whether it is a probe that is lost: then nothing else is.
     pub(super) fn probe_failed(&mut self) -> bool {
         let Self { help, tx, .. } = self;
-        let Some(path) = help.as_mut().and_then(|help| help.path.as_mut()) else { return false };
+        let Some(path) = known(help) else { return false };
         let Some(end) = path.fails(tx.una).filter(|_| tx.progress.phase == Phase::Open) else {
             return false;
         };
@@ -172,12 +172,13 @@ impl Endpoint {
 
     /// A timeout: a black hole makes segments smaller.
     pub(super) fn path_timed_out(&mut self, now: Instant, first: bool) {
-        let path = self.help.as_mut().and_then(|help| help.path.as_mut());
-        if path.is_some_and(|path| path.on_timeout(now, first)) {
+        if known(&mut self.help).is_some_and(|path| path.on_timeout(now, first)) {
             self.resize(false);
         }
     }
 }
 
-/// Headers of a packet without options: those of IPv4 and TCP.
-const HEADERS: u64 = 20 + 20;
+/// What is known of the path, where anything is.
+fn known(help: &mut Option<Box<Help>>) -> Option<&mut PathMtu> {
+    help.as_mut().and_then(|help| help.path.as_mut())
+}

@@ -72,13 +72,16 @@ pub(crate) struct PathMtu {
     most: u16,
     /// What the path carries, as far as it is known (`icsk_pmtu_cookie`).
     path: u16,
+    /// The same before anybody was connected to.
+    path_before: u16,
     /// What options take of each segment.
     options: u16,
     search: Option<Search>,
-    /// The search bounds segments. As in Linux not for who was connected to before anything changes (`tcp_v4_syn_recv_sock` settles
-    /// `mss_cache` before `tcp_init_transfer` begins the search).
+    /// The search bounds segments. As in Linux, a passive opener ignores the search until the first change of the path MTU
+    /// (`tcp_v4_syn_recv_sock` settles `mss_cache` before `tcp_init_transfer` begins the search).
     heeds_search: bool,
-    /// A probe is about to leave: which segment was the last small one. In Linux a probe is none (`tcp_minshall_update`).
+    /// A probe is about to leave: which segment was the last small one. A probe does not count as a small segment
+    /// (`tcp_minshall_update`).
     pub(crate) small_before: Option<SeqNum>,
 }
 
@@ -112,12 +115,21 @@ pub(crate) enum Decision {
 impl PathMtu {
     /// Nothing is known yet but the size of segments as they are.
     pub(crate) fn new(most: u16, options: u16) -> Self {
-        Self { most, path: u16::MAX, options, search: None, heeds_search: true, small_before: None }
+        Self {
+            most,
+            path: u16::MAX,
+            path_before: u16::MAX,
+            options,
+            search: None,
+            heeds_search: true,
+            small_before: None,
+        }
     }
 
     /// The handshake has settled what the peer takes. `passive`: it has connected to us.
     pub(crate) fn settle(&mut self, now: Instant, most: u16, options: u16, passive: bool) {
         (self.most, self.options, self.heeds_search) = (most, options, !passive);
+        self.path_before = self.path;
         if let Some(search) = self.search.map(|search| search.how) {
             self.probe(now, search);
         }
@@ -142,6 +154,11 @@ impl PathMtu {
     /// The most that the peer takes and the path is known to carry.
     fn known(&self) -> u16 {
         self.most.min(self.path)
+    }
+
+    /// There is no peer any more: what the path carries is what was known before.
+    pub(crate) fn forget_peer(&mut self) {
+        self.path = self.path_before;
     }
 
     /// The search bounds segments from now on.
@@ -194,8 +211,8 @@ impl PathMtu {
         }
     }
 
-    /// SND.UNA has advanced. Where that acknowledges the probe, its size, headers excluded, and the search goes on above
-    /// (`tcp_mtup_probe_success`).
+    /// SND.UNA has advanced. Where that acknowledges the probe, this returns its payload in octets, and the
+    /// search goes on above (`tcp_mtup_probe_success`).
     pub(crate) fn acknowledged(&mut self, una: u64) -> Option<u64> {
         let options = self.options;
         let search = self.search.as_mut()?;
@@ -205,7 +222,7 @@ impl PathMtu {
         Some(probe.end - probe.start)
     }
 
-    /// Something is lost, the first octet outstanding is `una`. If that is the probe, where it ends: the path does not carry it, and
+    /// Something is lost, the first octet outstanding is `una`. If that is the probe, this returns its end: the path does not carry it, and
     /// there is no congestion (RFC 4821 §7.5; `tcp_mtup_probe_failed`).
     pub(crate) fn fails(&mut self, una: u64) -> Option<u64> {
         let options = self.options;
@@ -222,7 +239,7 @@ impl PathMtu {
         }
     }
 
-    /// A timeout; `first`: none in a row. RFC 4821 §7.7: whether the path looks like a black hole, which makes segments smaller
+    /// A timeout; `first`: the first timeout since an acknowledgement. RFC 4821 §7.7: whether the path looks like a black hole, which makes segments smaller
     /// (`tcp_mtu_probing`).
     pub(crate) fn on_timeout(&mut self, now: Instant, first: bool) -> bool {
         let options = self.options;

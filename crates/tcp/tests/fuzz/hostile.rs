@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use bytes::Bytes;
 use handfast_core::{Bytes as Octets, Duration, Instant, SeqNum};
-use handfast_tcp::{Death, Event, Received, State, Transmit};
+use handfast_tcp::{Death, Event, MtuProbing, Received, State, Transmit};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 
@@ -68,6 +68,23 @@ pub enum Deed {
     Advance {
         ms: u16,
     },
+    /// ICMP tells what the path carries.
+    PathMss {
+        octets: u16,
+        resend: bool,
+    },
+    /// ICMP says that the peer cannot be reached.
+    Unreachable {
+        seq: Near,
+    },
+    /// The path's MTU is probed; any numbers, whether they make sense together or not.
+    Probe {
+        always: bool,
+        base: u16,
+        floor: u16,
+        threshold: u16,
+        interval_ms: u16,
+    },
 }
 
 /// An attack on one endpoint.
@@ -128,7 +145,26 @@ impl Victim {
                 self.settle();
             }
             Deed::Advance { ms } => self.advance(Duration::from_millis(u64::from(ms))),
+            Deed::PathMss { octets, resend } => {
+                self.end.endpoint.set_path_mss(octets, resend);
+                self.settle();
+            }
+            Deed::Unreachable { seq } => self.cannot_reach(seq),
+            Deed::Probe { always, base, floor, threshold, interval_ms } => {
+                let interval = Duration::from_millis(u64::from(interval_ms));
+                let patience = interval;
+                let how = MtuProbing { always, base, floor, threshold, interval, patience };
+                self.end.endpoint.set_mtu_probing(self.now, how);
+                self.settle();
+            }
         }
+    }
+
+    fn cannot_reach(&mut self, seq: Near) {
+        let (una, _, max) = self.end.endpoint.send_positions();
+        let seq = near(seq, self.end.ledger.iss, una, max);
+        self.end.endpoint.on_unreachable(self.now, seq);
+        self.settle();
     }
 
     fn pepper(&mut self, step: u8, len: u8, n: u16, backwards: bool) {

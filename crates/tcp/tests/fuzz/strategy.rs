@@ -150,7 +150,28 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => any::<u16>().prop_map(|len| Deed::Read { len }),
         1 => Just(Deed::Close),
         4 => prop_oneof![0u16..500, any::<u16>()].prop_map(|ms| Deed::Advance { ms }),
+        1 => (octets(), any::<bool>()).prop_map(|(octets, resend)| Deed::PathMss { octets, resend }),
+        2 => near().prop_map(|seq| Deed::Unreachable { seq }),
+        1 => probe(),
     ]
+}
+
+/// A size of segments: usual, at the ends of its range, or any.
+fn octets() -> impl Strategy<Value = u16> {
+    prop_oneof![40u16..1500, Just(0), Just(u16::MAX), any::<u16>()]
+}
+
+fn probe() -> impl Strategy<Value = Deed> {
+    let threshold = prop_oneof![Just(0u16), 1u16..20, any::<u16>()];
+    (any::<bool>(), octets(), octets(), threshold, any::<u16>()).prop_map(
+        |(always, base, floor, threshold, interval_ms)| Deed::Probe {
+            always,
+            base,
+            floor,
+            threshold,
+            interval_ms,
+        },
+    )
 }
 
 /// Mostly what gets past the first checks: an acceptable number, an acknowledgement of something sent.

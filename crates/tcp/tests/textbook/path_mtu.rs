@@ -59,6 +59,8 @@ fn what_was_known_before_the_handshake_holds_for_it_and_for_the_next() {
     for _ in 0..2 {
         server.on_segment(now, &Received::plain(&syn));
         assert_eq!(server.smss(), 600);
+        // Of the path to this peer: the next has nothing of it.
+        server.set_path_mss(300, false);
         server.on_segment(now, &Received::plain(&reset));
         assert_eq!(server.state(), State::Listen);
     }
