@@ -11,12 +11,13 @@ report.html      drawn from the above
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from handfast import followed, results, series
 from handfast.api import Scenario
-from handfast.errors import InputError
+from handfast.errors import HandfastWarning, InputError
 from handfast.results import SIM, Document, Result
 from handfast.store import build_id, write_whole
 
@@ -47,11 +48,11 @@ def capture_name(scheme: str, backend: str, seed: int) -> str:
 def write(directory: Path, scenario: Scenario, runs: list[Result]) -> None:
     """Write `result.json`, `scenario.toml` and `.build` into `directory`."""
     write_whole(directory / RESULT, results.document(runs).rstrip() + "\n")
-    overrides = "".join(f"# --set {path}={value}\n" for path, value in scenario.overrides)
-    note = f"\n# Replaced for this run:\n{overrides}" if overrides else ""
-    paths = followed.keep(scenario, directory)
-    write_whole(directory / SCENARIO, followed.renamed(scenario.text.rstrip() + "\n" + note, paths))
+    warning = followed.write(scenario, directory / SCENARIO)
     write_whole(directory / BUILD, build_id() + "\n")
+    if warning is not None:
+        # The runs are whole.
+        warnings.warn(warning, HandfastWarning, stacklevel=2)
 
 
 def read(path: Path) -> Bundle:

@@ -23,6 +23,10 @@ class HandfastError(Exception):
     exit_code = WRONG_INPUT
 
 
+class HandfastWarning(UserWarning):
+    """Something that the user should know, and that takes nothing from the result."""
+
+
 class InputError(HandfastError):
     """A file, an option or a result that cannot be used as given."""
 

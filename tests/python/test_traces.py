@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, Command
-from handfast.errors import WRONG_INPUT
+from handfast import api, bundle, followed
+from handfast.errors import WRONG_INPUT, HandfastWarning
 
 RECORDING = ROOT / "scenarios/traces/starlink-on-the-road.csv"
 
@@ -113,7 +115,120 @@ def test_a_trace_that_was_set_is_kept_too(handfast: Command, tmp_path: Path) -> 
     change = 'links.0.trace={file = "mine/set.down"}'
     done = handfast("run", "base.toml", "--set", change, "--out", "made")
     assert done.exit_code == 0, done.stderr
-    kept = sorted(file.name for file in (tmp_path / "made" / "scenario-traces").iterdir())
-    assert kept == ["cell.down", "set.down"]
+    kept = [file.name for file in (tmp_path / "made" / "scenario-traces").iterdir()]
+    assert len(kept) == 1, "both hold the same"
     written = (tmp_path / "made" / "scenario.toml").read_text()
-    assert '# --set links.0.trace={file = "scenario-traces/set.down"}' in written
+    assert f'# --set links.0.trace={{file = "scenario-traces/{kept[0]}"}}' in written
+    first = json.loads((tmp_path / "made" / "result.json").read_text())["runs"][0]["scenario_hash"]
+    change = f'links.0.trace={{file = "scenario-traces/{kept[0]}"}}'
+    again = json.loads(handfast("run", "made/scenario.toml", "--set", change, "--json").stdout)
+    assert again["runs"][0]["scenario_hash"] == first
+
+
+def kept_as(folder: Path, text: str, overrides: dict[str, str] | None = None) -> tuple[str | None, str]:
+    """The warning, and the text that is kept, of a scenario in `folder`."""
+    scenario = api.parse(text, str(folder / "base.toml"), overrides or {})
+    (folder / "made").mkdir()
+    warning = followed.write(scenario, folder / "made" / "scenario.toml")
+    return warning, (folder / "made" / "scenario.toml").read_text()
+
+
+def same_again(folder: Path, text: str) -> None:
+    warning, written = kept_as(folder, text)
+    assert warning is None
+    again = api.parse(written, str(folder / "made" / "scenario.toml"))
+    assert again.hash == api.parse(text, str(folder / "base.toml")).hash
+
+
+def test_files_of_equal_names_stay_several(tmp_path: Path) -> None:
+    text = LINK
+    for number, name in enumerate(["0/2-x", "a/x", "b/x", "mine/x", "scenario-traces/x", "scenario-traces/2-x"]):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{number + 1}\n")
+        text = text.replace(
+            "[schemes",
+            f"""[[links]]
+between = ["cn", "mn"]
+delay = "1ms"
+trace.file = '{name}'
+[schemes""",
+        )
+    (tmp_path / "mine" / "cell.down").write_text("7\n")
+    same_again(tmp_path, text.replace("../cell.down", "mine/cell.down"))
+    assert len(list((tmp_path / "made" / "scenario-traces").iterdir())) == 7
+
+
+def test_only_what_names_a_file_is_renamed(tmp_path: Path) -> None:
+    for name in ("cn", 'a"b', "file", "e-é"):
+        (tmp_path / name).write_text(f"{len(name)}\n")
+    text = LINK.replace('backward = {trace = {file = "../cell.down"}}', 'backward = {"trace" = {"file" = "c\\u006e"}}')
+    text = (
+        text.replace('"mine/cell.down"', "'''a\"b'''")
+        + """
+[[links]]
+between = ["cn", "mn"]
+delay = "1ms"
+name = "file"  # file = "cn"
+[links.trace]
+file = \"\"\"\\
+    e-\\u00e9\"\"\"
+"""
+    )
+    same_again(tmp_path, text)
+    written = (tmp_path / "made" / "scenario.toml").read_text()
+    assert written.count('file = "scenario-traces/') == 2
+    assert 'between = ["cn", "mn"]\ndelay = "1ms"\nname = "file"  # file = "cn"' in written
+
+
+@pytest.mark.parametrize("what", ["absent", "/dev/zero", "fifo", "long"])
+def test_a_file_that_is_not_followed_is_not_needed(tmp_path: Path, what: str) -> None:
+    (tmp_path / "used").write_text("5\n")
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "long").open("wb") as file:
+        file.truncate(followed.LONGEST + 1)
+    text = LINK.replace("mine/cell.down", what).replace("../cell.down", "used")
+    warning, written = kept_as(tmp_path, text, {"links.0.trace.file": "used"})
+    assert warning is None
+    assert f'trace = {{file = "{what}"}}' in written
+    assert '# --set links.0.trace.file="scenario-traces/' in written
+    assert len(list((tmp_path / "made" / "scenario-traces").iterdir())) == 1
+
+
+def test_a_file_that_is_gone_takes_no_result_along(tmp_path: Path) -> None:
+    (tmp_path / "used").write_text("5\n")
+    text = LINK.replace("mine/cell.down", "used").replace("../cell.down", "used")
+    scenario = api.parse(text, str(tmp_path / "base.toml"))
+    result = scenario.run()
+    for change, why in (("6\n", "changed since"), (None, "cannot be read")):
+        if change is None:
+            (tmp_path / "used").unlink()
+        else:
+            (tmp_path / "used").write_text(change)
+        made = tmp_path / f"made-{change is None}"
+        made.mkdir()
+        with pytest.warns(HandfastWarning, match=why):
+            bundle.write(made, scenario, [result])
+        assert bundle.read(made).document.runs
+        assert (made / "scenario.toml").read_text() == text
+        assert not (made / "scenario-traces").exists()
+
+
+def test_a_value_of_several_lines_is_a_comment(tmp_path: Path) -> None:
+    (tmp_path / "used").write_text("5\n")
+    text = LINK.replace("mine/cell.down", "used").replace("../cell.down", "used")
+    warning, written = kept_as(tmp_path, text, {"links.0.trace": '{text = """5\n10\n"""}'})
+    assert warning is None
+    api.parse(written, str(tmp_path / "made" / "scenario.toml"))
+    assert '# --set links.0.trace={text = """5\n# 10\n# """}' in written
+
+
+def test_a_warning_is_a_line_beside_the_result(
+    handfast: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "used").write_text("5\n")
+    (tmp_path / "base.toml").write_text(LINK.replace("mine/cell.down", "used").replace("../cell.down", "used"))
+    monkeypatch.setattr(followed, "LONGEST", 1)
+    done = handfast("run", "base.toml", "--out", "made")
+    assert done.exit_code == 0, done.stderr
+    assert "\nwarning: scenario.toml names the files" in "\n" + done.stderr
+    assert bundle.read(tmp_path / "made").document.runs

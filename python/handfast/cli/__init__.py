@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from typing import Annotated, Any
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -14,6 +16,7 @@ from handfast._handfast import Cancelled, __version__
 from handfast.cli import (
     common,
     compare,
+    console,
     doctor,
     fidelity,
     lab,
@@ -26,7 +29,7 @@ from handfast.cli import (
     sweep,
     trace,
 )
-from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, ScenarioError
+from handfast.errors import INTERRUPTED, WRONG_INPUT, HandfastError, HandfastWarning, ScenarioError
 from handfast.signals import terminable
 
 
@@ -36,7 +39,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class is of a vendored, untyped kind)
         """Run the command."""
         try:
-            with terminable():
+            with terminable(), _warnings_as_lines():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
                 return result
@@ -52,6 +55,30 @@ class Commands(TyperGroup):
         except OSError as error:
             _drop_output()
             _fail(f"error: {error.filename or 'output'}: {error.strerror or error}", WRONG_INPUT)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Our own warnings are for people: without the line of Python that raised them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HandfastWarning)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, HandfastWarning):
+                console.note(f"warning: {message}")
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _drop_output() -> None:
