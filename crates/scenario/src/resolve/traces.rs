@@ -13,13 +13,13 @@ use handfast_net::trace::{AtEnd, Trace, Way};
 use crate::file::{Located, TraceTable};
 use crate::model::LinkTrace;
 
-/// The traces of a scenario's files, each read once.
+/// The traces of a scenario's files, each read once for each value of `end` that links follow it with.
 #[derive(Default)]
 pub(super) struct Traces {
     /// Where their paths begin.
     folder: String,
     known: BTreeMap<(String, bool), Arc<Trace>>,
-    /// Bytes of all texts that were read.
+    /// Bytes of all texts that were read: one with two values of `end` is two traces in memory, and counts twice.
     bytes: usize,
 }
 
