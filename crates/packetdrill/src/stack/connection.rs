@@ -10,9 +10,9 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::Fd;
 use super::chrono::{Chrono, Waits};
+use super::icmp::Unreachable;
 use super::offload::Offload;
 use super::options::Options;
-use super::packets::icmp::Unreachable;
 use super::send_queue::SendQueue;
 use crate::Settings;
 

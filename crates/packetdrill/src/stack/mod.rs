@@ -6,6 +6,7 @@ mod chrono;
 mod connection;
 mod fill;
 mod help;
+mod icmp;
 mod info;
 mod offload;
 mod options;
