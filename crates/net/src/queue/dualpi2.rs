@@ -38,7 +38,7 @@ pub struct Config {
     pub rtt_max: Duration,
     /// The delay from which L4S packets are marked for their own queue, `minTh`.
     pub threshold: Duration,
-    /// By so much more delay all are marked.
+    /// All L4S packets are marked from `threshold` and this on.
     pub range: Duration,
     /// Of the line, for Classic traffic while L4S traffic is waiting, in hundredths of a percent.
     pub classic_share: u32,
@@ -186,7 +186,7 @@ pub struct DualPi2<H> {
     l4s: Half<H>,
     classic: Half<H>,
     pi2: Pi2,
-    /// Octets, times [`WHOLE`], that Classic traffic has coming; below zero what it was ahead.
+    /// Octets, times [`WHOLE`], that Classic traffic is owed; negative: it has had more than its share.
     credit: i64,
 }
 
@@ -226,7 +226,7 @@ impl<H: Handle> DualPi2<H> {
         self.l4s.is_empty() || !self.classic.is_empty() && self.credit > 0
     }
 
-    /// A packet is sent: what it is ahead of the other queue, if that one is waiting.
+    /// A packet is sent. Its octets count against its queue while the other queue waits.
     fn charge(&mut self, size: Bytes, classic: bool) {
         let (share, size) = (i64::from(self.config.classic_share), size.get() as i64);
         let other = if classic { &self.l4s } else { &self.classic };

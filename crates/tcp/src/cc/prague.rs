@@ -130,7 +130,7 @@ impl Prague {
         self.cwnd = window.cwnd;
     }
 
-    /// Who else has set cwnd is followed.
+    /// Recovery or a request may have set cwnd: its value becomes the window.
     fn follow(&mut self, window: &Window) {
         if window.cwnd != self.cwnd {
             self.window = window.cwnd;

@@ -122,7 +122,7 @@ mod tests {
         let marks = [Mark::NotCapable, Mark::Capable1, Mark::Capable0, Mark::Congested];
         assert_eq!(marks.map(|mark| syn_ack(mark).0 >> 6), [0b010, 0b011, 0b100, 0b110]);
         assert!(marks.into_iter().all(|mark| agrees(syn_ack(mark))));
-        // Classic ECN, the reserved row, none, and who reflects.
+        // Classic ECN, the reserved row, no ECN, and a peer that reflects the bits of the SYN.
         assert!([0b001, 0b101, 0b000, 0b111].into_iter().all(|ace| !agrees(flags(ace))));
         assert!(is_asked(SYN | Flags::SYN) && !is_asked(Flags::ECE | Flags::CWR));
         let mut client = AccurateEcn::asked(Mark::Capable1);
