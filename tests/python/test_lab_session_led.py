@@ -96,7 +96,8 @@ def test_without_sessions_the_same_download_stops(tmp_path: Path, quinn: Path) -
     with made_with(tmp_path, "udp") as made, _octets_by_quic(made, quinn, tmp_path) as certificate:
         got = tmp_path / "got"
         program = ["sh", "-c", f"exec timeout 8 {quinn} stay {SERVER}:{QUIC} {certificate} > {got}"]
-        # QUIC finds its new address by itself, with the next probe. After 1.5 s without one that comes later than the next roam.
+        # QUIC finds its new address by itself, with the next probe. After 1.5 s without one,
+        # that probe comes later than the next roam.
         with made.roaming(every=0.7, away=(1.5,)) as times:
             code, _, _ = made.run(program)
     assert times
