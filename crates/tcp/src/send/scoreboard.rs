@@ -1,7 +1,10 @@
 //! What the receiver has selectively acknowledged: the scoreboard of RFC 6675 §4.
 //!
 //! Kept as ranges, not as a list of segments: its size follows the number of holes, and each question of RFC 6675 has
-//! the same answer for every octet of a hole.
+//! the same answer for every octet of a hole. How much is SACKed below a position is a running sum: each acknowledgement costs what it
+//! says, not how many holes there are.
+
+use std::cell::Cell;
 
 use smallvec::SmallVec;
 
@@ -28,6 +31,22 @@ pub(crate) struct Scoreboard {
     /// that they have not touched for long.
     ranges: SmallVec<[Range; 2]>,
     sacked: u64,
+    /// What the last question for octets below a position found: the next one mostly asks for the same place, or one nearby.
+    below: Cell<Below>,
+}
+
+/// So many octets are SACKed below a position.
+#[derive(Clone, Copy, Debug, Default)]
+struct Below {
+    upto: u64,
+    octets: u64,
+}
+
+impl Below {
+    #[inline]
+    fn part(self, r: Range) -> u64 {
+        r.end.min(self.upto).saturating_sub(r.start)
+    }
 }
 
 impl Scoreboard {
@@ -63,10 +82,13 @@ impl Scoreboard {
         }
         let last = first + self.ranges[first..].iter().take_while(|r| r.start <= end).count();
         let mut merged = Range { start, end };
-        for r in &self.ranges[first..last] {
+        let below = self.below.get_mut();
+        for &r in &self.ranges[first..last] {
             merged = Range { start: merged.start.min(r.start), end: merged.end.max(r.end) };
             self.sacked -= r.end - r.start;
+            below.octets -= below.part(r);
         }
+        below.octets += below.part(merged);
         if last == first {
             self.ranges.insert(first, merged);
         } else {
@@ -78,6 +100,8 @@ impl Scoreboard {
         if self.ranges.len() > MAX_RANGES {
             let lowest = self.ranges.remove(0);
             self.sacked -= lowest.end - lowest.start;
+            let below = self.below.get_mut();
+            below.octets -= below.part(lowest);
         }
         added
     }
@@ -92,8 +116,11 @@ impl Scoreboard {
     #[inline(never)]
     fn pass(&mut self, una: u64) -> bool {
         let passed = self.ranges.iter().take_while(|r| r.end <= una).count();
-        self.sacked -= self.ranges[..passed].iter().map(|r| r.end - r.start).sum::<u64>();
-        self.ranges.drain(..passed);
+        let below = self.below.get_mut();
+        for r in self.ranges.drain(..passed) {
+            self.sacked -= r.end - r.start;
+            below.octets -= below.part(r);
+        }
         reset_to_inline(&mut self.ranges);
         self.ranges.first().is_none_or(|front| front.start > una)
     }
@@ -103,6 +130,7 @@ impl Scoreboard {
         self.ranges.clear();
         reset_to_inline(&mut self.ranges);
         self.sacked = 0;
+        self.below = Cell::default();
     }
 
     /// The SACKed range that holds `at`, if one does.
@@ -126,10 +154,22 @@ impl Scoreboard {
         self.ranges.get(i).map(|r| r.start)
     }
 
+    /// The first octet at or after `at` that is not SACKed, and the first SACKed one beyond it.
+    #[inline]
+    fn unsacked(&self, at: u64) -> (u64, Option<u64>) {
+        if self.highest().is_none_or(|highest| highest <= at) {
+            return (at, None);
+        }
+        let i = self.ranges.partition_point(|r| r.end <= at);
+        let holding = self.ranges.get(i).filter(|r| r.start <= at);
+        let next = self.ranges.get(i + usize::from(holding.is_some()));
+        (holding.map_or(at, |r| r.end), next.map(|r| r.start))
+    }
+
     /// The first part of `start .. end` that is not SACKed, if there is one.
     pub(crate) fn gap(&self, start: u64, end: u64) -> Option<Range> {
-        let start = self.holding(start).map_or(start, |r| r.end);
-        let end = self.next_start(start).map_or(end, |sacked| sacked.min(end));
+        let (start, sacked) = self.unsacked(start);
+        let end = sacked.map_or(end, |sacked| sacked.min(end));
         (start < end).then_some(Range { start, end })
     }
 
@@ -144,13 +184,24 @@ impl Scoreboard {
         if self.highest().is_none_or(|h| h <= upto) {
             return self.sacked;
         }
-        let below = self.ranges.partition_point(|r| r.start < upto);
-        if below <= self.ranges.len() / 2 {
-            return self.ranges[..below].iter().map(|r| r.end.min(upto) - r.start).sum();
+        let known = self.below.get();
+        let octets = if known.upto <= upto {
+            known.octets + self.between(known.upto, upto)
+        } else {
+            known.octets - self.between(upto, known.upto)
+        };
+        self.below.set(Below { upto, octets });
+        octets
+    }
+
+    /// SACKed octets in `low .. high`.
+    fn between(&self, low: u64, high: u64) -> u64 {
+        if low == high {
+            return 0;
         }
-        // Counted from the nearer end: the edge of what is lost lies at most three ranges from the top.
-        let cut = self.ranges.get(below - 1).map_or(0, |r| r.end.saturating_sub(upto));
-        self.sacked - cut - self.ranges[below..].iter().map(|r| r.end - r.start).sum::<u64>()
+        let first = self.ranges.partition_point(|r| r.end <= low);
+        let within = self.ranges[first..].iter().take_while(|r| r.start < high);
+        within.map(|r| r.end.min(high) - r.start.max(low)).sum()
     }
 
     /// RFC 6675 §4 `IsLost`: every octet below the returned position that is not SACKed is lost. Above it, nothing is:
@@ -186,8 +237,8 @@ impl Scoreboard {
 
     /// The first hole at or after `from` that ends below the highest SACKed octet: rules (1.a) and (1.b) of `NextSeg`.
     pub(crate) fn hole(&self, from: u64) -> Option<Range> {
-        let start = self.holding(from).map_or(from, |r| r.end);
-        self.next_start(start).map(|end| Range { start, end })
+        let (start, sacked) = self.unsacked(from);
+        sacked.map(|end| Range { start, end })
     }
 
     /// The last hole's end: the highest octet outstanding that is not SACKed lies below it.
@@ -281,6 +332,11 @@ mod tests {
         }
         assert_eq!(b.ranges.len(), MAX_RANGES);
         assert_eq!(b.sacked, MAX_RANGES as u64);
+        // What is forgotten no longer counts below a position either.
+        let lowest = 2 * 2 * MAX_RANGES as u64;
+        assert_eq!(b.sacked_below(lowest + 3), 2);
+        b.insert(6 * MAX_RANGES as u64, 6 * MAX_RANGES as u64 + 1);
+        assert_eq!(b.sacked_below(lowest + 3), 1);
     }
 
     #[test]
@@ -292,6 +348,23 @@ mod tests {
         // Nothing SACKed: everything outstanding.
         assert_eq!(board(&[]).last_unsacked(10, 30), Some(Range { start: 10, end: 30 }));
         assert_eq!(board(&[]).last_unsacked(30, 30), None);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Sack { start: u64, len: u64 },
+        Advance { una: u64 },
+        Renege,
+        Ask { upto: u64 },
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            6 => (1u64..200, 1u64..12).prop_map(|(start, len)| Op::Sack { start, len }),
+            1 => (0u64..40).prop_map(|una| Op::Advance { una }),
+            1 => Just(Op::Renege),
+            6 => (0u64..220).prop_map(|upto| Op::Ask { upto }),
+        ]
     }
 
     proptest! {
@@ -327,6 +400,34 @@ mod tests {
             }
             prop_assert_eq!(b.pipe(una, high_data, high_rxt, 3, DUP_THRESH), pipe);
             prop_assert_eq!(b.sacked, octets.iter().filter(|&&s| s).count() as u64);
+        }
+
+        /// The running sum is what a walk through all ranges finds, whatever has come between two questions.
+        #[test]
+        fn octets_below_a_position_are_counted_as_by_a_walk(ops in prop::collection::vec(op(), 0..60)) {
+            let (mut b, mut una) = (Scoreboard::default(), 0);
+            for op in ops {
+                match op {
+                    Op::Sack { start, len } if start > una => {
+                        b.insert(start, start + len);
+                    }
+                    Op::Sack { .. } => {}
+                    Op::Advance { una: further } => {
+                        una = (una + further).min(200);
+                        if !b.advance(una) {
+                            b.clear();
+                        }
+                    }
+                    Op::Renege => b.clear(),
+                    Op::Ask { upto } => {
+                        let walk = |upto: u64| -> u64 {
+                            b.ranges.iter().map(|r| r.end.min(upto).saturating_sub(r.start)).sum()
+                        };
+                        prop_assert_eq!(b.sacked_below(upto), walk(upto));
+                        prop_assert_eq!(b.sacked, walk(u64::MAX));
+                    }
+                }
+            }
         }
     }
 }
