@@ -116,7 +116,11 @@ impl RateSampler {
             self.first_left = now;
             self.delivered_at = now;
         }
-        let index = self.sent.partition_point(|sent| sent.end < end);
+        // Nearly all is new, and ends beyond all others.
+        let index = match self.sent.back() {
+            Some(last) if end <= last.end => self.sent.partition_point(|sent| sent.end < end),
+            _ => self.sent.len(),
+        };
         let sent = Sent {
             end,
             at: now,

@@ -8,6 +8,7 @@ mod judge;
 mod model;
 mod probe;
 mod prr;
+mod repetitions;
 mod timer;
 mod transmissions;
 mod undo;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use handfast_core::{Duration, Instant};
 
+use super::repetitions::{Again, Repetitions};
 use crate::send::scoreboard::{Range, Scoreboard};
 
 /// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
@@ -23,16 +24,6 @@ pub(super) const MAX_AGAIN: usize = 1 << 13;
 pub(crate) struct Stamp {
     pub(crate) at: Instant,
     pub(crate) end: u64,
-}
-
-/// The last transmission of octets sent more than once.
-#[derive(Clone, Copy, Debug)]
-struct Again {
-    start: u64,
-    end: u64,
-    at: Instant,
-    /// It is lost as well.
-    lost: bool,
 }
 
 /// What RACK looks for.
@@ -71,13 +62,13 @@ impl Criterion {
 pub(crate) struct Transmissions {
     /// First transmissions: ascending ends, ascending times.
     firsts: VecDeque<Stamp>,
-    /// Sorted, disjoint.
-    again: VecDeque<Again>,
+    again: Repetitions,
     /// Every octet below that is neither SACKed nor under way again is lost.
     lost_below: u64,
     /// Octets below `lost_below` that are under way again.
     under_way: u64,
-    /// Nothing below waits to be sent again. A search moves it up, lest the next one walks the same repetitions.
+    /// Nothing below waits to be sent again that has been sent once only. A search moves it up, lest the next one walks the same
+    /// repetitions.
     from: Cell<u64>,
     /// When the last segment left, and whether it had been sent before.
     last: (Instant, bool),
@@ -88,7 +79,7 @@ impl Transmissions {
     pub(crate) fn new(una: u64) -> Self {
         Self {
             firsts: VecDeque::new(),
-            again: VecDeque::new(),
+            again: Repetitions::default(),
             lost_below: una,
             under_way: 0,
             from: Cell::new(una),
@@ -132,14 +123,7 @@ impl Transmissions {
             return;
         }
         self.under_way += self.below(range.start, range.end);
-        let i = self.again.partition_point(|r| r.end <= range.start);
-        if let Some(last) = i.checked_sub(1).and_then(|i| self.again.get_mut(i))
-            && (last.end, last.at, last.lost) == (range.start, at, false)
-        {
-            last.end = range.end;
-        } else {
-            self.again.insert(i, Again { start: range.start, end: range.end, at, lost: false });
-        }
+        self.again.push(range, at);
     }
 
     /// Octets of `start .. end` below `lost_below`.
@@ -149,7 +133,7 @@ impl Transmissions {
 
     /// Forgets retransmissions of `range`, telling each.
     fn remove(&mut self, range: Range, mut each: impl FnMut(Again)) {
-        let mut i = self.again.partition_point(|r| r.end <= range.start);
+        let mut i = self.again.index(range.start);
         while let Some(&run) = self.again.get(i).filter(|r| r.start < range.end) {
             let cut = Again { start: run.start.max(range.start), end: run.end.min(range.end), ..run };
             each(cut);
@@ -210,11 +194,7 @@ impl Transmissions {
 
     /// Whether an octet is lost that neither has arrived nor is under way again.
     pub(crate) fn is_lost(&self, octet: u64, board: &Scoreboard) -> bool {
-        let i = self.again.partition_point(|run| run.end <= octet);
-        let lost = match self.again.get(i).filter(|run| run.start <= octet) {
-            Some(run) => run.lost,
-            None => octet < self.lost_below,
-        };
+        let lost = self.again.holding(octet).map_or(octet < self.lost_below, |run| run.lost);
         lost && board.holding(octet).is_none()
     }
 
@@ -239,18 +219,12 @@ impl Transmissions {
 
     /// When an octet was sent that never went again.
     pub(crate) fn only_sent(&self, octet: u64) -> Option<Instant> {
-        let i = self.again.partition_point(|r| r.end <= octet);
-        let went_again = self.again.get(i).is_some_and(|run| run.start <= octet);
-        self.first_sent(octet).filter(|_| !went_again)
+        if self.again.holding(octet).is_some() { None } else { self.first_sent(octet) }
     }
 
     /// When an octet was last sent.
     pub(crate) fn last_sent(&self, octet: u64) -> Option<Instant> {
-        let i = self.again.partition_point(|r| r.end <= octet);
-        match self.again.get(i) {
-            Some(run) if run.start <= octet => Some(run.at),
-            _ => self.first_sent(octet),
-        }
+        self.again.holding(octet).map(|run| run.at).or_else(|| self.first_sent(octet))
     }
 
     /// The cumulative acknowledgement has reached `una`; what it covers was handed to [`Self::delivered`], where it was not SACKed.
@@ -297,11 +271,10 @@ impl Transmissions {
         let mut upto = high;
         while upto > low {
             let octet = upto - 1;
-            let again = self.again.partition_point(|run| run.end <= octet);
-            upto = match (board.holding(octet), self.again.get(again)) {
+            upto = match (board.holding(octet), self.again.holding(octet)) {
                 (Some(sacked), _) => sacked.start,
-                (None, Some(run)) if run.start <= octet => run.start,
-                _ => return Some(octet),
+                (None, Some(run)) => run.start,
+                (None, None) => return Some(octet),
             };
         }
         None
@@ -314,33 +287,28 @@ impl Transmissions {
         }
         let before = self.waiting(una, board);
         self.from.set(self.from.get().min(self.lost_below).max(una));
+        self.under_way += self.again.in_flight_within(self.lost_below, position);
         self.lost_below = position;
-        self.recount();
         self.waiting(una, board) - before
     }
 
     fn recount(&mut self) {
-        let end = self.again.partition_point(|r| r.start < self.lost_below);
-        self.under_way =
-            self.again.range(..end).filter(|r| !r.lost).map(|r| self.below(r.start, r.end)).sum();
+        self.under_way = self.again.in_flight_within(0, self.lost_below);
     }
 
     fn detect_again(&mut self, c: &Criterion, found: &mut Losses) {
-        for run in &mut self.again {
-            if run.lost || (Stamp { at: run.at, end: run.end }) >= c.newest {
-                continue;
-            }
-            if !c.is_lost(run.at) {
-                found.recheck = found.recheck.max(Some(c.due(run.at)));
-                continue;
-            }
-            run.lost = true;
-            let octets = run.end.min(self.lost_below).saturating_sub(run.start);
-            self.under_way -= octets;
-            self.from.set(self.from.get().min(run.start));
+        let Some(last) = self.again.older(c.newest).next_back() else { return };
+        if !c.is_lost(last.at) {
+            found.recheck = found.recheck.max(Some(c.due(last.at)));
+        }
+        let lost = self.again.older(c.newest).take_while(|stamp| c.is_lost(stamp.at)).count();
+        let Self { again, under_way, lost_below, .. } = self;
+        again.lose(lost, |run| {
+            let octets = run.end.min(*lost_below).saturating_sub(run.start);
+            *under_way -= octets;
             found.octets += octets;
             found.again = true;
-        }
+        });
     }
 
     /// RFC 8985 §6.3, `RACK_mark_losses_on_RTO`: the first segment is lost, and what has waited long enough. `head` is one past the
@@ -355,12 +323,9 @@ impl Transmissions {
     ) {
         let is_lost = |at: Instant| patience.is_none_or(|p| at + p <= now);
         let due = self.firsts.iter().take_while(|r| is_lost(r.at)).last().map_or(una, |r| r.end);
-        self.split(head);
-        for run in &mut self.again {
-            run.lost |= run.start < head || is_lost(run.at);
-        }
+        self.again.judge(head, |run| run.lost || run.start < head || is_lost(run.at));
         if self.again.len() > MAX_AGAIN / 2 {
-            self.merge_lost();
+            self.again.merge_lost();
         }
         self.lost_below = self.lost_below.max(due).max(head);
         self.from.set(una);
@@ -370,44 +335,15 @@ impl Transmissions {
 
     /// All below `upto` that has not arrived is lost, whenever it left.
     pub(crate) fn lose_longer(&mut self, una: u64, upto: u64, board: &Scoreboard) {
-        self.split(upto);
-        for run in self.again.iter_mut().filter(|run| run.start < upto) {
-            run.lost = true;
-        }
+        self.again.judge(upto, |run| run.lost || run.start < upto);
         self.lose_below(upto, una, board);
         self.from.set(una);
         self.recount();
     }
 
-    /// No run lies on both sides of `position`.
-    fn split(&mut self, position: u64) {
-        let i = self.again.partition_point(|r| r.end <= position);
-        if let Some(run) = self.again.get_mut(i).filter(|r| r.start < position) {
-            let above = Again { start: position, ..*run };
-            run.end = position;
-            self.again.insert(i + 1, above);
-        }
-    }
-
-    /// Lost runs that touch become one, as if all had left with the earlier: should they arrive after all, it says less.
-    fn merge_lost(&mut self) {
-        let runs = std::mem::take(&mut self.again);
-        for run in runs {
-            match self.again.back_mut() {
-                Some(last) if last.lost && run.lost && last.end == run.start => {
-                    last.end = run.end;
-                    last.at = last.at.min(run.at);
-                }
-                _ => self.again.push_back(run),
-            }
-        }
-    }
-
     /// Nothing is lost after all.
     pub(crate) fn unmark(&mut self, una: u64) {
-        for run in &mut self.again {
-            run.lost = false;
-        }
+        self.again.judge(0, |_| false);
         self.lost_below = una;
         self.from.set(una);
         self.under_way = 0;
@@ -430,20 +366,22 @@ impl Transmissions {
         if self.again.len() >= MAX_AGAIN {
             return None;
         }
-        let found = self.search(self.from.get().max(una), board);
-        let nothing_below = found.map_or(self.lost_below, |range| range.start);
-        self.from.set(self.from.get().max(nothing_below));
-        found
+        let mut lost = self.again.lost().take_while(|run| run.start < self.lost_below);
+        let repeated = lost.find_map(|run| board.gap(run.start.max(una), run.end.min(self.lost_below)));
+        let from = self.from.get().max(una);
+        if repeated.is_some_and(|range| range.start < from) {
+            return repeated;
+        }
+        let once = self.search(from, board);
+        self.from.set(from.max(once.map_or(self.lost_below, |range| range.start)));
+        [repeated, once].into_iter().flatten().min_by_key(|range| range.start)
     }
 
+    /// The first of what has been sent once only.
     fn search(&self, mut at: u64, board: &Scoreboard) -> Option<Range> {
         while let Some(gap) = board.gap(at, self.lost_below) {
-            let i = self.again.partition_point(|r| r.end <= gap.start);
-            match self.again.get(i) {
-                Some(run) if run.start <= gap.start && !run.lost => at = run.end,
-                Some(run) if run.start <= gap.start => {
-                    return Some(Range { end: gap.end.min(run.end), ..gap });
-                }
+            match self.again.get(self.again.index(gap.start)) {
+                Some(run) if run.start <= gap.start => at = run.end,
                 Some(run) => return Some(Range { end: gap.end.min(run.start), ..gap }),
                 None => return Some(gap),
             }
@@ -458,6 +396,20 @@ impl Transmissions {
 
     /// Whether a retransmission is in the network.
     pub(crate) fn is_repairing(&self) -> bool {
-        self.again.iter().any(|r| !r.lost)
+        self.again.is_in_flight()
+    }
+}
+
+#[cfg(test)]
+impl Transmissions {
+    /// The running sums, and what is kept in another order, are what a walk through all that is outstanding finds.
+    pub(super) fn check(&self, una: u64, board: &Scoreboard) {
+        self.again.check();
+        let in_flight = self.again.iter().filter(|run| !run.lost);
+        assert_eq!(self.under_way, in_flight.map(|run| self.below(run.start, run.end)).sum::<u64>());
+        let waits = |&octet: &u64| octet < self.lost_below && self.is_lost(octet, board);
+        let waiting: Vec<u64> = (una..self.lost_below).filter(waits).collect();
+        assert_eq!(self.waiting(una, board), waiting.len() as u64);
+        assert_eq!(self.next_lost(una, board).map(|range| range.start), waiting.first().copied());
     }
 }
