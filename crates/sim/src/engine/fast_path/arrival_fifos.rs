@@ -74,12 +74,22 @@ impl ArrivalFifos {
         }
         let fifo = fifo.0 as usize;
         self.tails[fifo] = entry;
-        self.entries[fifo].push_back((entry, flight));
-        self.heads[fifo] = self.heads[fifo].min(entry);
+        let entries = &mut self.entries[fifo];
+        let leads = entries.is_empty();
+        entries.push_back((entry, flight));
+        if leads {
+            self.lead(entry, fifo);
+        }
+        true
+    }
+
+    /// An entry stands first in a FIFO.
+    #[inline]
+    fn lead(&mut self, entry: Entry, fifo: usize) {
+        self.heads[fifo] = entry;
         if entry < self.first {
             (self.first, self.leader) = (entry, fifo);
         }
-        true
     }
 
     /// The FIFO that ends closest before an entry.

@@ -86,10 +86,10 @@ impl Network {
     pub(crate) fn land(&mut self, now: Instant, handle: Handle, entry: Entry) {
         let (flight, next, its) = self.queue.pop_packet(entry);
         self.prefetch_next(next, its);
-        let passing = self.packets.passing(handle);
         if flight.next == Flight::HOME {
-            return self.deliver(now, passing.goal.node as usize, handle);
+            return self.deliver(now, self.packets.label(handle).goal.node as usize, handle);
         }
+        let passing = self.packets.passing(handle);
         if flight.next == Flight::NODE {
             let id = flight.channel as usize;
             return self.show(now, self.links[id].to as usize, id, passing);
