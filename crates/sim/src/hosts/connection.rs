@@ -458,6 +458,26 @@ impl Connection {
         self.endpoint.poll_transmit(now, NO_LIMIT)
     }
 
+    /// Whether what [`Connection::poll_transmit`] has just given is all that it sends now: it need not be asked again.
+    #[inline]
+    pub(crate) fn is_spent(&mut self, now: Instant) -> bool {
+        if !self.endpoint.is_spent() {
+            return false;
+        }
+        match &mut self.role {
+            Role::Receiver(_) => true,
+            // As if it had been asked.
+            Role::Sender(sending) => {
+                let held = self.endpoint.unsent() > 0;
+                if held {
+                    sending.fill(now, &mut self.endpoint);
+                }
+                held
+            }
+            _ => false,
+        }
+    }
+
     #[cold]
     fn fill_rarely(&mut self, now: Instant) {
         match &mut self.role {

@@ -274,6 +274,12 @@ impl Control {
         }
     }
 
+    /// Whether segments of data wait for their turn.
+    #[inline]
+    pub(crate) fn paces(&self) -> bool {
+        self.tools.as_ref().is_some_and(|tools| tools.pacer.is_some())
+    }
+
     /// When the next segment of data may leave, as seen `now`; [`None`]: nothing is paced.
     #[inline]
     pub(crate) fn pacing_due(&self, now: Instant) -> Option<Instant> {

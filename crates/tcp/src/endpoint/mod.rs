@@ -37,6 +37,7 @@ mod prefetch;
 mod round_trip;
 mod sacks;
 mod socket;
+mod spent;
 mod startup;
 mod text;
 mod timers;
@@ -111,6 +112,8 @@ pub struct Endpoint {
     fast_open: FastOpen,
     local_port: u16,
     remote_port: u16,
+    /// See [`Endpoint::is_spent`].
+    spent: bool,
     /// A reset to send: SEG.SEQ, and SEG.ACK if it carries one.
     reset_due: Option<(SeqNum, Option<SeqNum>)>,
     /// User timeout and keep-alive.
@@ -158,6 +161,7 @@ impl Endpoint {
             state,
             local_port,
             remote_port: 0,
+            spent: false,
             passive: false,
             timestamps: false,
             sack: false,

@@ -1,5 +1,7 @@
 //! A segment leaves, and what follows from it.
 
+use std::ops::ControlFlow;
+
 use handfast_core::{Bytes, Instant};
 use handfast_wire::Payload;
 use handfast_wire::tcp::{Flags, Timestamps};
@@ -12,26 +14,14 @@ use crate::{Nagle, State, Transmit};
 
 impl Endpoint {
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some((seq, ack)) = self.reset_due.take() {
-            let mut reset = self.build_reset(seq, ack);
-            if self.timestamps && ack.is_some() {
-                // RFC 7323 §3.2: a reset SHOULD have them too.
-                let val = self.tsval(now);
-                reset.segment.timestamps = Some(Timestamps { val, ecr: self.rx.ts_recent });
-            }
-            return Some(reset);
+        self.spent = false;
+        if self.reset_due.is_some() {
+            return self.due_reset(now);
         }
-        match self.state {
-            State::Closed | State::Listen => return None,
-            State::SynSent | State::SynReceived => {
-                if self.tx.nxt == 0 && !self.is_suspended() {
-                    return Some(self.build_syn_counted(now));
-                }
-                if !self.is_early() {
-                    return if self.startup.is_some() { self.startup_window(now) } else { None };
-                }
-            }
-            _ => {}
+        if !self.is_synchronised()
+            && let ControlFlow::Break(other) = self.transmit_unsynchronised(now)
+        {
+            return other;
         }
         if self.tx.una < self.tx.stream_end() && !self.is_suspended() {
             if self.config.linux_details && self.tx.probe_due && self.tx.wnd == 0 {
@@ -58,8 +48,36 @@ impl Endpoint {
             // the peer would drop the acknowledgement.
             let position = self.tx.max.min(self.tx.right_edge());
             self.counters.segments_sent += 1;
+            self.spent = self.ends_with_acknowledgement();
             self.build(now, position, Payload::EMPTY, Flags::ACK)
         })
+    }
+
+    #[cold]
+    fn due_reset(&mut self, now: Instant) -> Option<Transmit> {
+        let (seq, ack) = self.reset_due.take()?;
+        let mut reset = self.build_reset(seq, ack);
+        if self.timestamps && ack.is_some() {
+            // RFC 7323 §3.2: a reset SHOULD have them too.
+            let val = self.tsval(now);
+            reset.segment.timestamps = Some(Timestamps { val, ecr: self.rx.ts_recent });
+        }
+        Some(reset)
+    }
+
+    /// What a connection sends that carries no data yet; it goes on where it may send some before the handshake is over.
+    #[cold]
+    fn transmit_unsynchronised(&mut self, now: Instant) -> ControlFlow<Option<Transmit>> {
+        if matches!(self.state, State::Closed | State::Listen) {
+            return ControlFlow::Break(None);
+        }
+        if self.tx.nxt == 0 && !self.is_suspended() {
+            return ControlFlow::Break(Some(self.build_syn_counted(now)));
+        }
+        if self.is_early() {
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(if self.startup.is_some() { self.startup_window(now) } else { None })
     }
 
     /// Linux probes a closed window by an empty segment from before it, which the peer must answer (`tcp_xmit_probe_skb`).
@@ -135,6 +153,7 @@ impl Endpoint {
             // RFC 9293 §3.9.1: nothing more is queued.
             flags = flags | Flags::PSH;
         }
+        self.spent = piece.why == Why::Next && !fin && self.ends_with_data();
         self.build(now, piece.start, payload, flags)
     }
 

@@ -396,6 +396,10 @@ impl World {
         }
         let now = self.now;
         while let Some(transmit) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
+            let endpoint = &self.end(side).endpoint;
+            if endpoint.is_spent() {
+                assert_eq!(endpoint.clone().poll_transmit(now, Bytes(u64::MAX)), None, "{side:?} was spent");
+            }
             self.send(side, &transmit, echo);
         }
         self.collect(side);

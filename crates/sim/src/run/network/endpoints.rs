@@ -133,8 +133,14 @@ impl Network {
             return self.pump_path(now, id);
         }
         loop {
-            while let Some(Transmit { segment, ip }) = self.hosts.connections[id].poll_transmit(now) {
+            loop {
+                let connection = &mut self.hosts.connections[id];
+                let Some(Transmit { segment, ip }) = connection.poll_transmit(now) else { break };
+                let spent = connection.is_spent(now);
                 self.originate(now, id, segment, ip);
+                if spent {
+                    break;
+                }
             }
             match self.hosts.connections[id].take_stock(now) {
                 Next::Wait => return,
