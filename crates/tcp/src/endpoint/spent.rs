@@ -109,7 +109,7 @@ mod tests {
                 of_client = [of_client[0] + spent, of_client[1] + more];
                 if let Some(segment) = data.pop_front() {
                     count += 1;
-                    // Some are lost, some overtake.
+                    // One in 97 is lost.
                     if !count.is_multiple_of(97) {
                         server.on_segment(now, &Received::plain(&segment));
                     }
