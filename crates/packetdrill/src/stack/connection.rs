@@ -11,6 +11,7 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::Fd;
 use super::chrono::{Chrono, Waits};
 use super::icmp::Unreachable;
+use super::link::Queue;
 use super::offload::Offload;
 use super::options::Options;
 use super::send_queue::SendQueue;
@@ -55,6 +56,8 @@ pub(super) struct Connection {
     soft_error: Option<i32>,
     state_before: State,
     pub(super) queue: SendQueue,
+    /// The link's.
+    pub(super) queue_kind: Queue,
     pub(super) offload: Offload,
     pub(super) chrono: Chrono,
     /// A call has found no room in the send buffer, and there has been none since.
@@ -114,6 +117,7 @@ impl Connection {
             soft_error: None,
             state_before,
             queue,
+            queue_kind: Queue::default(),
             offload,
             chrono: Chrono::default(),
             wants_room: false,
@@ -273,7 +277,8 @@ impl Connection {
         let mut sent = 0;
         let is_urgent = self.heed_urgent();
         self.offload.begin(is_urgent);
-        while sent < most {
+        let taken = self.heed_queue(now);
+        while taken && sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;
             if self.deferred && segment.flags.contains(Flags::SYN) && self.waits_for_data() {
@@ -287,7 +292,7 @@ impl Connection {
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
             segment.flags = self.options.help.depart(segment.flags);
             self.tell_urgent(&mut segment);
-            self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &self.queue);
+            self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &mut self.queue);
             let mut bytes = Vec::new();
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);
             packet.traffic_class = packet.ecn().within(self.options.traffic_class(self.local.is_ipv4()));

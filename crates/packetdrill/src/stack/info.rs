@@ -97,8 +97,7 @@ fn head(report: &Report, state: State) -> [u8; 8] {
     let options =
         flag(report.timestamps, TIMESTAMPS) | flag(report.sack, SACK) | flag(report.shifts.is_some(), SCALES);
     let shifts = report.shifts.map_or(0, |(theirs, ours)| theirs | ours << 4);
-    let backoff = report.backoff.max(report.probes);
-    [number(state), ca_state, report.retransmits, report.probes, backoff, options, shifts, 0]
+    [number(state), ca_state, report.retransmits, report.probes, report.backoff, options, shifts, 0]
 }
 
 /// `TCP_ESTABLISHED` and so on.

@@ -8,6 +8,7 @@ mod fill;
 mod help;
 mod icmp;
 mod info;
+mod link;
 mod offload;
 mod options;
 mod packets;
@@ -30,6 +31,7 @@ use handfast_wire::{IpFacts, Packet};
 
 use crate::Settings;
 use connection::Connection;
+pub use link::Queue;
 use options::Options;
 use path_mtu::Routes;
 pub use reading::{Message, Polled};
@@ -83,6 +85,7 @@ pub struct Stack {
     sockets: BTreeMap<Fd, Socket>,
     connections: BTreeMap<Id, Connection>,
     routes: Routes,
+    queue: Queue,
     next_fd: Fd,
     next_id: Id,
     /// When calls that wait give up.
@@ -100,6 +103,7 @@ impl Stack {
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
             routes: Routes::default(),
+            queue: Queue::default(),
             next_fd: FIRST_FD,
             next_id: 0,
             alarms: Vec::new(),
@@ -187,7 +191,8 @@ impl Stack {
         self.sockets.iter().find(|(_, socket)| listens(socket)).map(|(&fd, _)| fd)
     }
 
-    fn insert(&mut self, connection: Connection) -> Id {
+    fn insert(&mut self, mut connection: Connection) -> Id {
+        connection.queue_kind = self.queue;
         let id = self.next_id;
         self.next_id += 1;
         self.connections.insert(id, connection);

@@ -263,7 +263,11 @@ impl Stack {
             }
             _ => {}
         }
-        let value = int(value)?;
+        // `do_ip_setsockopt`: options of IP may have one octet. (`do_ipv6_setsockopt` wants four.)
+        let value = match value {
+            &[octet] if level == libc::IPPROTO_IP => octet.into(),
+            _ => int(value)?,
+        };
         let mut told = None;
         match level {
             help::LEVEL => told = options.help.set(name, value)?,

@@ -22,9 +22,9 @@ pub struct Report {
     pub disordered: bool,
     /// Timeouts in a row (`icsk_retransmits`).
     pub retransmits: u8,
-    /// How often the retransmission timeout has doubled (`icsk_backoff`).
+    /// How often the retransmission timeout has doubled, or the time between two probes of a closed window (`icsk_backoff`).
     pub backoff: u8,
-    /// Probes of a closed window in a row.
+    /// Probes of a closed window in a row, or of a driver that refuses.
     pub probes: u8,
     /// Both sides use timestamps.
     pub timestamps: bool,
@@ -83,7 +83,7 @@ impl Endpoint {
             timed_out: tx.progress.phase == Phase::Loss,
             disordered: tx.progress.phase == Phase::Open && sacked > 0,
             retransmits: tx.retries,
-            backoff: tx.rtt.backoff(),
+            backoff: if self.waits_for_driver() { 0 } else { tx.rtt.backoff().max(tx.probes) },
             probes: tx.probes,
             timestamps: self.timestamps,
             sack: self.sack,
