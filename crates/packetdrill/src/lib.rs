@@ -10,5 +10,5 @@ mod sys;
 mod sysctl;
 mod tool;
 
-pub use stack::{Errno, Fd, Message, Polled, Queue, Stack, Step};
+pub use stack::{Control, Errno, Fd, Message, Polled, Queue, Stack, Step};
 pub use sysctl::Settings;

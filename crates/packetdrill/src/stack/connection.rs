@@ -15,6 +15,7 @@ use super::link::Queue;
 use super::offload::Offload;
 use super::options::Options;
 use super::send_queue::SendQueue;
+use super::stamps::Stamps;
 use crate::Settings;
 
 /// How long FIN-WAIT-2 lasts when nobody has the connection any more (`tcp_fin_timeout`), by default.
@@ -63,6 +64,7 @@ pub(super) struct Connection {
     /// A call has found no room in the send buffer, and there has been none since.
     pub(super) wants_room: bool,
     pub(super) times: Times,
+    pub(super) stamps: Stamps,
     /// An orphan in FIN-WAIT-2 is forgotten then.
     forgotten_at: Option<Instant>,
     departures: Vec<(Instant, Vec<u8>)>,
@@ -122,6 +124,7 @@ impl Connection {
             chrono: Chrono::default(),
             wants_room: false,
             times: Times { data_sent: never, data_received: never, ack_received: never },
+            stamps: Stamps::default(),
             forgotten_at: None,
             departures: Vec::new(),
             received_before: 0,
@@ -210,7 +213,10 @@ impl Connection {
         let corked = self.options.cork;
         self.tcp_mut().set_corked(corked);
         self.note_urgent(received.segment);
+        self.note_arrival_time(now, received.segment);
         self.tcp_mut().on_segment(now, received);
+        let (una, ..) = self.tcp().send_positions();
+        self.stamps.acknowledged(now, una);
         true
     }
 
@@ -292,6 +298,9 @@ impl Connection {
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
             segment.flags = self.options.help.depart(segment.flags);
             self.tell_urgent(&mut segment);
+            if let Some(start) = self.tcp().send_position(segment.seq) {
+                self.stamps.left(now, start, start + segment.payload.len() as u64);
+            }
             self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &mut self.queue);
             let mut bytes = Vec::new();
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);

@@ -15,6 +15,7 @@ mod packets;
 mod path_mtu;
 mod reading;
 mod send_queue;
+mod stamps;
 mod urgent;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ use connection::Connection;
 pub use link::Queue;
 use options::Options;
 use path_mtu::Routes;
-pub use reading::{Message, Polled};
+pub use reading::{Control, Message, Polled};
 
 /// A descriptor.
 pub type Fd = i32;

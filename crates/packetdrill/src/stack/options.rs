@@ -32,6 +32,8 @@ pub(super) struct Options {
     nodelay: bool,
     pub(super) cork: bool,
     pub(super) inq: bool,
+    /// `SO_TIMESTAMPING`
+    pub(super) timestamping: u32,
     max_segment: Option<u16>,
     pub(super) send_buffer: Option<u64>,
     receive_buffer: Option<u64>,
@@ -114,7 +116,17 @@ impl Options {
 
     /// `SO_OOBINLINE`
     pub(super) fn is_urgent_inline(&self) -> bool {
-        self.noted(libc::SOL_SOCKET, libc::SO_OOBINLINE).is_some_and(|value| value != 0)
+        self.is_on(libc::SO_OOBINLINE)
+    }
+
+    /// Whether an option of the socket that is on or off is on.
+    pub(super) fn is_on(&self, name: i32) -> bool {
+        self.noted(libc::SOL_SOCKET, name).is_some_and(|value| value != 0)
+    }
+
+    /// When what is read came.
+    pub(super) fn wants_times(&self) -> bool {
+        self.timestamping != 0 || self.is_on(libc::SO_TIMESTAMP) || self.is_on(libc::SO_TIMESTAMPNS)
     }
 
     fn set_socket(&mut self, settings: &Settings, name: i32, value: i32) -> Result<(), Errno> {
@@ -132,7 +144,9 @@ impl Options {
             | libc::SO_PRIORITY
             | libc::SO_MARK
             | libc::SO_BROADCAST
-            | libc::SO_TIMESTAMP => self.note(libc::SOL_SOCKET, name, value),
+            | libc::SO_TIMESTAMP
+            | libc::SO_TIMESTAMPNS => self.note(libc::SOL_SOCKET, name, value),
+            libc::SO_TIMESTAMPING => self.timestamping = value.cast_unsigned(),
             libc::SO_OOBINLINE => self.note(libc::SOL_SOCKET, name, i32::from(value != 0)),
             libc::SO_RCVLOWAT => self.receive_lowat = Some(self.lowat(settings, value)),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
@@ -279,6 +293,7 @@ impl Stack {
         if let Some(id) = self.stream_of(fd)? {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.apply_options(now);
+                connection.set_stamps(connection.options.timestamping);
                 if let Some(told) = &told {
                     connection.tcp_mut().on_notification(now, told);
                 }
@@ -332,6 +347,7 @@ impl Stack {
                 let first = self.settings().rmem.map_or(131_072, |[_, first, _]| first);
                 Ok(self.options(fd)?.receive_buffer.unwrap_or(first) as i32)
             }
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => Ok(self.options(fd)?.timestamping.cast_signed()),
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(i32::from(self.options(fd)?.keepalive)),
             (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => Ok(self.options(fd)?.receive_lowat() as i32),
             (libc::SOL_SOCKET, libc::SO_OOBINLINE) => Ok(i32::from(self.options(fd)?.is_urgent_inline())),
@@ -390,6 +406,7 @@ fn default_of(level: i32, name: i32) -> Option<i32> {
             | libc::SO_MARK
             | libc::SO_BROADCAST
             | libc::SO_TIMESTAMP
+            | libc::SO_TIMESTAMPNS
             | SO_ZEROCOPY,
         )
         | (libc::IPPROTO_IP, libc::IP_TOS | libc::IP_RECVERR)

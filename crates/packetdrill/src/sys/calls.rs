@@ -8,7 +8,7 @@ use handfast_core::Duration;
 use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::memory::{
-    MOST_OCTETS, address, answer, answer_int, answer_len, gather, give_address, give_inq, given, piece,
+    MOST_OCTETS, address, answer, answer_int, answer_len, gather, give_address, give_control, given, piece,
     pieces, room, scatter,
 };
 use super::{User, tool};
@@ -110,8 +110,8 @@ pub(super) unsafe extern "C" fn recvmsg(_: User, fd: c_int, message: *mut msghdr
         let parts = pieces(header.msg_iov, header.msg_iovlen);
         answer_len(receive(fd, len_of(parts), flags).and_then(|brought| {
             scatter(&brought.data, parts)?;
-            header.msg_flags = 0;
-            give_inq(header, brought.inq);
+            header.msg_flags = brought.flags;
+            give_control(header, &brought.control);
             Ok(brought.len)
         }))
     }
