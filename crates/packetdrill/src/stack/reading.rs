@@ -160,6 +160,14 @@ impl Stack {
         if nonblocking { Poll::Ready(Err(Errno(libc::EAGAIN))) } else { Poll::Pending }
     }
 
+    /// What `splice(2)` moves out of a stream: where the urgent octet is next it stops, and does not wait (`tcp_splice_read`).
+    pub fn read_to_splice(&mut self, fd: Fd, len: usize, flags: i32) -> Step<Message> {
+        match self.connection(fd, libc::ENOTCONN) {
+            Ok((_, connection)) if connection.passes_over() => Poll::Ready(Ok(Message::default())),
+            _ => self.read(fd, len, flags),
+        }
+    }
+
     /// What of [`Polled::events`] holds now, for each; how many have any.
     pub fn poll(&self, polled: &mut [Polled]) -> usize {
         for one in &mut *polled {

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod files;
 mod memory;
 
 use std::env;
@@ -67,7 +68,7 @@ struct Table {
     epoll_create: extern "C" fn(User, c_int) -> c_int,
     epoll_ctl: extern "C" fn(User, c_int, c_int, c_int, *mut c_void) -> c_int,
     epoll_wait: extern "C" fn(User, c_int, *mut c_void, c_int, c_int) -> c_int,
-    pipe: extern "C" fn(User, *mut c_int) -> c_int,
+    pipe: unsafe extern "C" fn(User, *mut c_int) -> c_int,
     splice: extern "C" fn(User, c_int, *mut c_longlong, c_int, *mut c_longlong, size_t, u32) -> ssize_t,
 }
 
@@ -125,8 +126,8 @@ const TABLE: Table = Table {
     epoll_create: calls::epoll_create,
     epoll_ctl: calls::epoll_ctl,
     epoll_wait: calls::epoll_wait,
-    pipe: calls::pipe,
-    splice: calls::splice,
+    pipe: files::pipe,
+    splice: files::splice,
 };
 
 /// The tool reads `TCP_INFO` for a script's assertions by the C library's `getsockopt`, not by the table's, and closes at the end by

@@ -47,6 +47,10 @@ impl Endpoint {
             self.rx.ack_now = true;
         }
         if self.rx.fin == Some(self.rx.buffer.next()) {
+            if self.config.linux_details {
+                // `tcp_fin` forgets all that was to be SACKed, a duplicate too.
+                self.rx.dsack = None;
+            }
             let first = self.config.linux_details && self.state == State::Established;
             self.on_fin(now);
             if first {
