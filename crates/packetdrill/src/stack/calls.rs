@@ -121,6 +121,7 @@ impl Stack {
         let fd = self.take_fd(Socket { kind, options, nonblocking: false, is_v6, local: Some(local) })?;
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.fd = Some(fd);
+            connection.tcp_mut().set_accepted();
         }
         let remote = if is_v6 { SocketAddr::new(mapped(remote.ip()), remote.port()) } else { remote };
         Ok((fd, remote))
@@ -149,7 +150,7 @@ impl Stack {
         let settings = self.settings();
         let iss = self.iss();
         let port = FIRST_PORT + u16::try_from(self.next_id % 16_384).unwrap_or(0);
-        let now = self.now;
+        let (now, joined) = (self.now, self.joined);
         let (link, mtu) = self.mtu_to(&settings, remote.ip());
         let mss = segment_in(link, remote.ip());
         let socket = self.socket_of(fd)?;
@@ -166,7 +167,8 @@ impl Stack {
         let endpoint = Endpoint::connect(Arc::new(config), port, remote.port(), iss, now);
         let mut connection =
             Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
-        connection.begin_path(now, mtu);
+        connection.begin_path(now, mtu, joined);
+        connection.tcp_mut().set_accepted();
         connection.apply_options(now);
         connection.fd = Some(fd);
         let id = self.insert(connection);

@@ -37,7 +37,7 @@ impl Connection {
     }
 
     /// `sk_wmem_queued`
-    fn queued(&self) -> u64 {
+    pub(super) fn queued(&self) -> u64 {
         let (una, _, _) = self.tcp().send_positions();
         self.written_end() - una.clamp(1, self.written_end()) + OVERHEAD * self.queue.ends.len() as u64
     }

@@ -87,6 +87,8 @@ pub struct Stack {
     connections: BTreeMap<Id, Connection>,
     routes: Routes,
     queue: Queue,
+    /// The tool hands segments joined, of so many octets each.
+    joined: Option<u64>,
     next_fd: Fd,
     next_id: Id,
     /// When calls that wait give up.
@@ -105,6 +107,7 @@ impl Stack {
             connections: BTreeMap::new(),
             routes: Routes::default(),
             queue: Queue::default(),
+            joined: None,
             next_fd: FIRST_FD,
             next_id: 0,
             alarms: Vec::new(),
@@ -115,6 +118,11 @@ impl Stack {
     /// The link carries packets of so many octets.
     pub fn set_mtu(&mut self, mtu: u16) {
         self.routes.tell(mtu);
+    }
+
+    /// Segments of so many octets arrive joined, as a device with large receive offload joins them (the tool's `--mss`).
+    pub fn set_joined(&mut self, octets: u64) {
+        self.joined = Some(octets).filter(|&octets| octets > 0);
     }
 
     /// Now, in virtual time.

@@ -1,7 +1,7 @@
 //! Socket options: what is set before a connection is made goes into its configuration, what is set later changes it.
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, CongestionControl, Nagle};
+use handfast_tcp::{Config, CongestionControl, Nagle, ReceiveMemory};
 
 use super::help::{self, Help};
 use super::path_mtu::Discovery;
@@ -14,8 +14,8 @@ const MAXSEG: std::ops::RangeInclusive<i32> = 88..=32_767;
 const MOST_BUFFER: u64 = 212_992;
 /// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 4_608;
-/// `tcp_rmem[2]` by default.
-const MOST_RECEIVE_BUFFER: u64 = 6_291_456;
+/// `tcp_rmem` by default.
+const RECEIVE_BUFFERS: [u64; 3] = [4_096, 131_072, 6_291_456];
 /// What of a receive buffer counts as window before anything has come, in 256ths.
 const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
@@ -100,8 +100,21 @@ impl Options {
     /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
     fn lowat(&self, settings: &Settings, value: i32) -> u64 {
         let most =
-            self.receive_buffer.or(settings.rmem.map(|[.., most]| most)).unwrap_or(MOST_RECEIVE_BUFFER);
+            self.receive_buffer.unwrap_or_else(|| settings.rmem.unwrap_or(RECEIVE_BUFFERS)[2]);
         u64::try_from(value).unwrap_or(u64::MAX).min(most / 2).max(1)
+    }
+
+    /// What the receive buffer of a connection is that begins now.
+    pub(super) fn receive_memory(
+        &self,
+        settings: &Settings,
+        mss: u16,
+        headers: u64,
+        joined: Option<u64>,
+    ) -> ReceiveMemory {
+        let [_, first, most] = settings.rmem.unwrap_or(RECEIVE_BUFFERS);
+        let (buffer, locked) = (self.receive_buffer.unwrap_or(first), self.receive_buffer.is_some());
+        ReceiveMemory { buffer, most, locked, mss, headers, joined }
     }
 
     /// `SO_RCVBUF`, if it was set.
@@ -294,6 +307,11 @@ impl Stack {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.apply_options(now);
                 connection.set_stamps(connection.options.timestamping);
+                if (level, name) == (libc::SOL_SOCKET, libc::SO_RCVBUF)
+                    && let Some(octets) = connection.options.receive_buffer
+                {
+                    connection.tcp_mut().set_receive_memory_size(octets);
+                }
                 if let Some(told) = &told {
                     connection.tcp_mut().on_notification(now, told);
                 }
@@ -316,7 +334,7 @@ impl Stack {
                 info
             }
             (libc::IPPROTO_TCP, TCP_CC_INFO) => Vec::new(),
-            (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 4 * MEMINFO_VALUES],
+            (libc::SOL_SOCKET, SO_MEMINFO) => self.memory_info(fd)?,
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => self.control_of(fd)?.into(),
             (libc::SOL_SOCKET, libc::SO_LINGER) => {
                 let linger = self.options(fd)?.linger;
@@ -344,8 +362,11 @@ impl Stack {
                 Ok(self.options(fd)?.send_buffer.unwrap_or(first) as i32)
             }
             (libc::SOL_SOCKET, libc::SO_RCVBUF) => {
-                let first = self.settings().rmem.map_or(131_072, |[_, first, _]| first);
-                Ok(self.options(fd)?.receive_buffer.unwrap_or(first) as i32)
+                let [_, first, _] = self.settings().rmem.unwrap_or(RECEIVE_BUFFERS);
+                let grown = self.stream_of(fd)?.and_then(|id| self.connections.get(&id));
+                let grown = grown.map(|connection| connection.tcp().receive_memory().buffer);
+                let set = self.options(fd)?.receive_buffer.or(grown);
+                Ok(set.unwrap_or(first) as i32)
             }
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => Ok(self.options(fd)?.timestamping.cast_signed()),
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(i32::from(self.options(fd)?.keepalive)),
@@ -369,6 +390,18 @@ impl Stack {
             return Ok(connection.tcp().smss() as i32);
         }
         Ok(self.options(fd)?.max_segment.unwrap_or(handfast_tcp::DEFAULT_MSS).into())
+    }
+
+    /// `SO_MEMINFO`: `sk_get_meminfo`.
+    fn memory_info(&mut self, fd: Fd) -> Result<Vec<u8>, Errno> {
+        let id = self.stream_of(fd)?;
+        let mut values = [0; MEMINFO_VALUES];
+        if let Some(connection) = id.and_then(|id| self.connections.get(&id)) {
+            let receive = connection.tcp().receive_memory();
+            (values[0], values[1]) = (receive.used, receive.buffer);
+            (values[3], values[5]) = (connection.send_buffer(), connection.queued());
+        }
+        Ok(values.into_iter().flat_map(|value| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes()).collect())
     }
 
     fn take_error(&mut self, fd: Fd) -> Result<i32, Errno> {

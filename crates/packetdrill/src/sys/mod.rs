@@ -84,12 +84,14 @@ unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mu
     unsafe { table.write(TABLE) };
 }
 
-/// `--so_flags`: `mtu=` octets that the link carries.
+/// `--so_flags`: `mtu=` octets that the link carries; `mss=` octets of each of the segments that the tool hands joined (its `--mss`, which
+/// it does not pass on).
 fn heed(flags: &str) {
     for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-        match flag.strip_prefix("mtu=").and_then(|mtu| mtu.parse().ok()) {
-            Some(mtu) => tool().call(|stack| stack.set_mtu(mtu)),
-            None => eprintln!("handfast: --so_flags={flag}: expected mtu=OCTETS, as mtu=1500"),
+        match flag.split_once('=').map(|(key, value)| (key, value.parse::<u16>())) {
+            Some(("mtu", Ok(mtu))) => tool().call(|stack| stack.set_mtu(mtu)),
+            Some(("mss", Ok(mss))) => tool().call(|stack| stack.set_joined(mss.into())),
+            _ => eprintln!("handfast: --so_flags={flag}: expected mtu=OCTETS or mss=OCTETS, as mtu=1500"),
         }
     }
 }
