@@ -135,6 +135,12 @@ impl Connection {
         }
     }
 
+    /// What it has counted, in the order of [`super::COUNTERS`].
+    pub(super) fn counted(&self) -> [u64; super::COUNTERS.len()] {
+        let memory = self.tcp().receive_memory();
+        [memory.beyond_window, memory.zero_window, memory.no_memory]
+    }
+
     pub(super) fn tcp(&self) -> &Endpoint {
         &self.endpoint.0
     }

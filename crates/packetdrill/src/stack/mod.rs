@@ -56,6 +56,9 @@ const BEGIN: Instant = Instant::from_millis(1_000_000);
 /// Sockets and connections kept at most: a script has a few.
 const MOST: usize = 1 << 12;
 
+/// Counters of the namespace that the stack has (`TcpExt` of netstat(8)).
+const COUNTERS: [&str; 3] = ["BeyondWindow", "TCPZeroWindowDrop", "TCPRcvQDrop"];
+
 /// Key of a connection.
 type Id = u64;
 
@@ -89,6 +92,8 @@ pub struct Stack {
     queue: Queue,
     /// The tool hands segments joined, of so many octets each.
     joined: Option<u64>,
+    /// What connections have counted that are forgotten.
+    counted: [u64; COUNTERS.len()],
     next_fd: Fd,
     next_id: Id,
     /// When calls that wait give up.
@@ -108,6 +113,7 @@ impl Stack {
             routes: Routes::default(),
             queue: Queue::default(),
             joined: None,
+            counted: [0; COUNTERS.len()],
             next_fd: FIRST_FD,
             next_id: 0,
             alarms: Vec::new(),
@@ -178,9 +184,15 @@ impl Stack {
         {
             waiting.push_back(id);
         }
-        if over {
-            self.connections.remove(&id);
+        if over && let Some(connection) = self.connections.remove(&id) {
+            self.counted = add(self.counted, connection.counted());
         }
+    }
+
+    /// The namespace's counters, as `/proc/net/netstat` has them: names and values.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = self.connections.values().map(Connection::counted).fold(self.counted, add);
+        COUNTERS.into_iter().zip(all)
     }
 
     /// The connection between two addresses, if it still lives.
@@ -225,6 +237,10 @@ impl Stack {
             self.departed.push_back((self.now, bytes));
         }
     }
+}
+
+fn add(one: [u64; COUNTERS.len()], other: [u64; COUNTERS.len()]) -> [u64; COUNTERS.len()] {
+    std::array::from_fn(|i| one[i] + other[i])
 }
 
 /// Whether both name one address, be it written for IPv4 or mapped into IPv6 (RFC 4291 §2.5.5.2).

@@ -99,8 +99,7 @@ impl Options {
 
     /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
     fn lowat(&self, settings: &Settings, value: i32) -> u64 {
-        let most =
-            self.receive_buffer.unwrap_or_else(|| settings.rmem.unwrap_or(RECEIVE_BUFFERS)[2]);
+        let most = self.receive_buffer.unwrap_or_else(|| settings.rmem.unwrap_or(RECEIVE_BUFFERS)[2]);
         u64::try_from(value).unwrap_or(u64::MAX).min(most / 2).max(1)
     }
 
@@ -401,7 +400,10 @@ impl Stack {
             (values[0], values[1]) = (receive.used, receive.buffer);
             (values[3], values[5]) = (connection.send_buffer(), connection.queued());
         }
-        Ok(values.into_iter().flat_map(|value| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes()).collect())
+        Ok(values
+            .into_iter()
+            .flat_map(|value| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes())
+            .collect())
     }
 
     fn take_error(&mut self, fd: Fd) -> Result<i32, Errno> {

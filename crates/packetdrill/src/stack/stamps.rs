@@ -130,7 +130,8 @@ impl Connection {
         if segment.payload.is_empty() || !self.options.wants_times() {
             return;
         }
-        let start = self.octets_received().cast_signed() + i64::from(segment.seq.distance(self.tcp().rcv_nxt()));
+        let start =
+            self.octets_received().cast_signed() + i64::from(segment.seq.distance(self.tcp().rcv_nxt()));
         if let Ok(end) = u64::try_from(start + segment.payload.len() as i64) {
             self.stamps.note_arrival(now, end);
         }

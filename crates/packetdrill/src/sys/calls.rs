@@ -9,8 +9,8 @@ use handfast_core::Duration;
 use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::memory::{
-    MOST_OCTETS, address, answer_int, answer_len, gather, give_address, give_control, given, piece,
-    pieces, room, scatter,
+    MOST_OCTETS, address, answer_int, answer_len, gather, give_address, give_control, given, piece, pieces,
+    room, scatter,
 };
 use super::{User, tool};
 use crate::stack::{Errno, Fd, Message, Polled};
@@ -311,4 +311,3 @@ pub(super) extern "C" fn epoll_ctl(_: User, _: c_int, _: c_int, _: c_int, _: *mu
 pub(super) extern "C" fn epoll_wait(_: User, _: c_int, _: *mut c_void, _: c_int, _: c_int) -> c_int {
     answer_int(unknown())
 }
-

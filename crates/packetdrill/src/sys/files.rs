@@ -1,9 +1,9 @@
 //! Calls that move octets between a stream of the stack and a file or pipe of the kernel's: pipe(2), splice(2), sendfile(2).
 
-use std::ffi::{c_int, c_longlong, c_long, c_void};
-use std::mem::ManuallyDrop;
+use std::ffi::{c_int, c_long, c_longlong, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::os::unix::fs::FileExt;
 
@@ -36,10 +36,12 @@ pub(super) extern "C" fn splice(
     let len = len.min(PIPE);
     let nonblocking = if flags & libc::SPLICE_F_NONBLOCK == 0 { 0 } else { libc::MSG_DONTWAIT };
     answer_len(match (is_ours(from), is_ours(to)) {
-        (true, false) => tool().wait(|stack| stack.read_to_splice(from, len, nonblocking)).and_then(|brought| {
-            (&*file(to)).write_all(&brought.data).map_err(|error| errno_of(&error))?;
-            Ok(brought.data.len())
-        }),
+        (true, false) => {
+            tool().wait(|stack| stack.read_to_splice(from, len, nonblocking)).and_then(|brought| {
+                (&*file(to)).write_all(&brought.data).map_err(|error| errno_of(&error))?;
+                Ok(brought.data.len())
+            })
+        }
         (false, true) => {
             let more = if flags & libc::SPLICE_F_MORE == 0 { 0 } else { libc::MSG_MORE };
             let mut data = vec![0; len];
@@ -59,7 +61,8 @@ unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut c_longlong, l
     if !is_ours(to) {
         let [to, from] = [to, from].map(c_long::from);
         // SAFETY: the caller's arguments are passed on as they are.
-        return unsafe { libc::syscall(libc::SYS_sendfile, to, from, offset.cast::<c_void>(), len) } as ssize_t;
+        return unsafe { libc::syscall(libc::SYS_sendfile, to, from, offset.cast::<c_void>(), len) }
+            as ssize_t;
     }
     // SAFETY: the offset is the caller's, or none.
     let offset = unsafe { offset.as_mut() };

@@ -3,11 +3,12 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod commands;
 mod files;
 mod memory;
 
 use std::env;
-use std::ffi::{CStr, CString, OsString, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
+use std::ffi::{CStr, OsString, c_char, c_int, c_long, c_longlong, c_ulong, c_void};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -17,7 +18,6 @@ use std::sync::OnceLock;
 use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use crate::Settings;
-use crate::shell::{self, Asked};
 use crate::stack::{FIRST_FD, Fd, Stack};
 use crate::tool::Tool;
 
@@ -202,31 +202,6 @@ extern "C" fn close(fd: c_int) -> c_int {
     }
     // SAFETY: the caller's argument is passed on as it is.
     unsafe { libc::syscall(libc::SYS_close, c_long::from(fd)) as c_int }
-}
-
-/// The C library's, for the tool's own commands: what they say of the link is the stack's, the rest the shell's.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    type System = unsafe extern "C" fn(*const c_char) -> c_int;
-    // SAFETY: the C library has a function of that name and type; the command ends by a zero.
-    unsafe {
-        let next = libc::dlsym(libc::RTLD_NEXT, c"system".as_ptr());
-        if next.is_null() {
-            return -1;
-        }
-        let next = std::mem::transmute::<*mut c_void, System>(next);
-        if command.is_null() {
-            return next(command);
-        }
-        let (asked, left) = shell::heed(&CStr::from_ptr(command).to_string_lossy());
-        for one in asked {
-            match one {
-                Asked::Queue(queue) => tool().call(|stack| stack.set_queue(queue)),
-                Asked::Nothing => {}
-            }
-        }
-        CString::new(left).map_or(-1, |left| next(left.as_ptr()))
-    }
 }
 
 fn is_ours(fd: Fd) -> bool {

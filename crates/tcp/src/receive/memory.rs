@@ -78,7 +78,7 @@ pub(crate) struct Memory {
     /// Of those beyond a hole, by where they begin: end and memory.
     beyond: BTreeMap<u64, (u64, u64)>,
     /// `ICSK_ACK_NOMEM`
-    no_memory: bool,
+    exhausted: bool,
     /// The application has the connection.
     accepted: bool,
     /// The last segment has opened the window.
@@ -97,7 +97,7 @@ pub(crate) enum Drop {
 impl Memory {
     pub(crate) fn new(how: ReceiveMemory) -> Self {
         let mss = u64::from(how.mss);
-        let full = how.buffer * DEFAULT_RATIO >> RATIO_SHIFT;
+        let full = (how.buffer * DEFAULT_RATIO) >> RATIO_SHIFT;
         // `tcp_select_initial_window`: whole segments.
         let offered = if full > mss { full / mss * mss } else { full };
         // `tcp_init_buffer_space`: "Force reservation of one segment."
@@ -114,7 +114,7 @@ impl Memory {
             used: 0,
             ready: VecDeque::new(),
             beyond: BTreeMap::new(),
-            no_memory: false,
+            exhausted: false,
             accepted: false,
             grew: false,
             drops: [0; 3],
@@ -162,7 +162,7 @@ impl Memory {
 
     /// There was no memory for the last segment.
     pub(crate) fn is_out(&self) -> bool {
-        self.no_memory
+        self.exhausted
     }
 
     /// Whether the last segment has opened the window.
@@ -176,7 +176,7 @@ impl Memory {
 
     /// `tcp_win_from_space`
     fn window_in(&self, memory: u64) -> u64 {
-        memory * self.ratio >> RATIO_SHIFT
+        (memory * self.ratio) >> RATIO_SHIFT
     }
 
     /// `tcp_space`
@@ -199,21 +199,16 @@ impl Memory {
     /// all the same, and the window is closed.
     pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
         let needed = self.truesize(len);
-        let fits = |memory: &Self| memory.used + needed <= memory.how.buffer;
-        if !fits(self) && self.used > 0 {
+        if self.used > 0 && self.used + needed > self.how.buffer {
+            // `tcp_prune_queue`. It would also forget what was SACKed; here nothing is.
             self.clamp_window();
-            if !fits(self) {
-                // `tcp_prune_ofo_queue`: what is farthest goes first; here nothing that was SACKed is forgotten.
-                self.no_memory = in_order;
-            }
-        } else if !fits(self) {
-            self.no_memory = in_order;
         }
-        let taken = fits(self) || in_order && !waits;
-        if !taken && in_order && len > 0 {
+        let fits = self.used + needed <= self.how.buffer;
+        self.exhausted = in_order && !fits;
+        if self.exhausted && waits && len > 0 {
             self.count(Drop::NoMemory);
         }
-        taken
+        fits || in_order && !waits
     }
 
     /// `tcp_clamp_window`
@@ -308,7 +303,8 @@ impl Memory {
     /// `tcp_grow_window`
     fn grow(&mut self, len: u64, memory: u64) {
         let room = self.clamp.min(self.free()).saturating_sub(self.ssthresh);
-        let least = if self.window_in(memory) <= len { 2 * u64::from(self.how.mss) } else { self.later(len, memory) };
+        let least =
+            if self.window_in(memory) <= len { 2 * u64::from(self.how.mss) } else { self.later(len, memory) };
         self.grew = len >= LEAST && least > 0 && room > 0;
         if self.grew {
             self.ssthresh += room.min(least.max(2 * len));
@@ -371,7 +367,7 @@ impl Memory {
 
     /// `tcp_select_window`: what is offered now. `current`: what is left of what was, which does not shrink.
     pub(crate) fn offer(&mut self, current: u64, shift: u8) -> u64 {
-        self.offered = if std::mem::take(&mut self.no_memory) {
+        self.offered = if std::mem::take(&mut self.exhausted) {
             0
         } else {
             self.select(shift).max(current.next_multiple_of(1 << shift))
@@ -384,8 +380,14 @@ impl Memory {
 mod tests {
     use super::*;
 
-    const HOW: ReceiveMemory =
-        ReceiveMemory { buffer: 20_000, most: 6_291_456, locked: true, mss: 1460, headers: 40, joined: Some(1000) };
+    const HOW: ReceiveMemory = ReceiveMemory {
+        buffer: 20_000,
+        most: 6_291_456,
+        locked: true,
+        mss: 1460,
+        headers: 40,
+        joined: Some(1000),
+    };
 
     #[test]
     fn segments_take_what_linux_was_measured_to_take() {
