@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{Bytes, Instant, SeqNum};
 use handfast_tcp::{Death, Endpoint, Event, Received, State, UrgentIn, UrgentOut};
 use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, Segment};
@@ -17,9 +17,6 @@ use super::options::Options;
 use super::send_queue::SendQueue;
 use super::stamps::Stamps;
 use crate::Settings;
-
-/// How long FIN-WAIT-2 lasts when nobody has the connection any more (`tcp_fin_timeout`), by default.
-const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// When what last happened, for `TCP_INFO`.
 #[derive(Clone, Copy, Debug)]
@@ -183,10 +180,7 @@ impl Connection {
         if self.forgotten_at.is_some_and(|at| at <= now) {
             self.forgotten_at = None;
             if self.tcp().state() == State::FinWait2 {
-                self.tcp_mut().reset();
-                // Nobody is told.
-                let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
-                return;
+                return self.vanish(now);
             }
         }
         let corked = self.tcp().is_corked();
@@ -205,8 +199,7 @@ impl Connection {
         }
         if self.is_refused(received.segment) {
             self.error = Some(libc::ECONNRESET);
-            self.tcp_mut().reset();
-            let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
+            self.vanish(now);
             return false;
         }
         if !received.segment.payload.is_empty() {
@@ -223,7 +216,23 @@ impl Connection {
         self.tcp_mut().on_segment(now, received);
         let (una, ..) = self.tcp().send_positions();
         self.stamps.acknowledged(now, una);
-        true
+        let stays = !self.is_in_fin_wait() || self.options.fin_wait(&self.settings).is_some();
+        if !stays {
+            // `tcp_rcv_state_process`: the segment that brings it there is answered with a reset.
+            self.vanish(now);
+        }
+        stays
+    }
+
+    /// It ends, and nobody is told.
+    fn vanish(&mut self, now: Instant) {
+        self.tcp_mut().reset();
+        let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
+    }
+
+    /// It waits for the peer's FIN, and nobody has it any more.
+    fn is_in_fin_wait(&self) -> bool {
+        self.orphaned && self.tcp().state() == State::FinWait2
     }
 
     /// `TCP_DEFER_ACCEPT`: the acknowledgement of a SYN-ACK without data is dropped for a while (`tcp_check_req`).
@@ -287,6 +296,7 @@ impl Connection {
     /// What there is to send leaves, at most so many segments; how many did.
     pub(super) fn pump(&mut self, now: Instant, most: usize) -> usize {
         let mut sent = 0;
+        self.watch_orphan(now);
         let is_urgent = self.heed_urgent();
         self.offload.begin(is_urgent);
         let taken = self.heed_queue(now);
@@ -315,7 +325,6 @@ impl Connection {
                 self.departures.push((now, bytes));
             }
         }
-        self.watch_orphan(now);
         let waits = self.waits();
         self.chrono.note(now, waits);
         sent
@@ -338,9 +347,13 @@ impl Connection {
     }
 
     fn watch_orphan(&mut self, now: Instant) {
-        if self.orphaned && self.tcp().state() == State::FinWait2 && self.forgotten_at.is_none() {
-            let timeout = self.settings.fin_timeout.map_or(FIN_TIMEOUT, Duration::from_secs);
-            self.forgotten_at = Some(now + timeout);
+        if self.is_in_fin_wait() && self.forgotten_at.is_none() {
+            // `tcp_fin_time`: three and a half timeouts at least.
+            let least = self.tcp().report().rto * 7 / 2;
+            match self.options.fin_wait(&self.settings) {
+                Some(time) => self.forgotten_at = Some(now + time.max(least)),
+                None => self.reset(),
+            }
         }
     }
 

@@ -21,10 +21,35 @@ const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
 const TCP_INQ: i32 = 36;
 const TCP_CC_INFO: i32 = 26;
+/// `tcp_fin_timeout` by default.
+const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 const SO_ZEROCOPY: i32 = 60;
 const SO_MEMINFO: i32 = 55;
 /// Values of `SO_MEMINFO`, four octets each.
 const MEMINFO_VALUES: usize = 9;
+
+/// How long an orphan stays in FIN-WAIT-2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FinWait {
+    /// As the namespace has it (`tcp_fin_timeout`).
+    #[default]
+    Default,
+    /// So long.
+    For(Duration),
+    /// Not at all: it is reset.
+    Never,
+}
+
+impl FinWait {
+    /// `TCP_LINGER2`: seconds, at most `TCP_FIN_TIMEOUT_MAX`.
+    fn of(seconds: i32) -> Self {
+        match u64::try_from(seconds) {
+            Ok(0) => Self::Default,
+            Ok(seconds) => Self::For(Duration::from_secs(seconds.min(120))),
+            Err(_) => Self::Never,
+        }
+    }
+}
 
 /// What is set of a socket; `None`: as the namespace has it.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +66,8 @@ pub(super) struct Options {
     pub(super) notsent_lowat: Option<u64>,
     /// Seconds; zero resets.
     pub(super) linger: Option<i32>,
+    /// `TCP_LINGER2`
+    fin_wait: FinWait,
     user_timeout_ms: i32,
     congestion_control: Option<CongestionControl>,
     keepalive: bool,
@@ -74,6 +101,15 @@ impl Options {
             receive_autotuning: base.receive_autotuning && own_buffer.is_none(),
             ..base
         })
+    }
+
+    /// `tcp_fin_time`, without the bound by the RTO: [`None`], the connection is reset.
+    pub(super) fn fin_wait(&self, settings: &Settings) -> Option<Duration> {
+        match self.fin_wait {
+            FinWait::Default => Some(settings.fin_timeout.map_or(FIN_TIMEOUT, Duration::from_secs)),
+            FinWait::For(time) => Some(time),
+            FinWait::Never => None,
+        }
     }
 
     pub(super) fn is_kept_alive(&self) -> bool {
@@ -182,7 +218,8 @@ impl Options {
             libc::TCP_KEEPCNT => self.keepalive_probes = Some(count?),
             libc::TCP_SYNCNT => self.syn_retries = Some(count?),
             libc::TCP_DEFER_ACCEPT => self.defer_accept = deferral(value),
-            libc::TCP_QUICKACK | libc::TCP_LINGER2 | libc::TCP_WINDOW_CLAMP => {
+            libc::TCP_LINGER2 => self.fin_wait = FinWait::of(value),
+            libc::TCP_QUICKACK | libc::TCP_WINDOW_CLAMP => {
                 self.note(libc::IPPROTO_TCP, name, value);
             }
             TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
@@ -350,6 +387,11 @@ impl Stack {
         let unknown = Errno(libc::ENOPROTOOPT);
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => self.segment_size(fd),
+            (libc::IPPROTO_TCP, libc::TCP_LINGER2) => {
+                let settings = self.settings();
+                let time = self.options(fd)?.fin_wait(&settings);
+                Ok(time.map_or(-1, |time| i32::try_from(time.as_millis() / 1000).unwrap_or(i32::MAX)))
+            }
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
             (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => self.path_mtu_of(fd),
             (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => Ok(self.options(fd)?.mtu_discover(true)),

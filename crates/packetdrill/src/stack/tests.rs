@@ -189,7 +189,9 @@ fn a_user_timeout_ends_what_is_not_acknowledged() {
 
 #[test]
 fn a_full_send_buffer_takes_no_more_until_something_is_acknowledged() {
-    let mut pair = Pair::with(Settings { wmem: Some([4096, 50_000, 4_194_304]), ..Settings::default() });
+    // The receiver has memory for all of it.
+    let (rmem, wmem) = (Some([4096, 262_144, 6_291_456]), Some([4096, 50_000, 4_194_304]));
+    let mut pair = Pair::with(Settings { rmem, wmem, ..Settings::default() });
     let (server, client) = pair.connect();
     pair.server.fcntl(server, libc::F_SETFL, libc::O_NONBLOCK).unwrap();
     let Poll::Ready(Ok(taken)) = write(&mut pair.server, server, 500_000) else { panic!("nothing taken") };
