@@ -253,7 +253,12 @@ impl Connection {
 
     /// RFC 2525 §2.17: data that nobody can read any more ends a connection whose application has closed it.
     fn is_refused(&self, segment: &Segment) -> bool {
-        let closing = matches!(self.tcp().state(), State::FinWait1 | State::FinWait2);
+        let closing = match self.tcp().state() {
+            State::FinWait1 | State::FinWait2 => true,
+            // Linux is in FIN-WAIT-1 from the call on, the endpoint once the FIN has left.
+            State::Established => self.write_shut || self.orphaned,
+            _ => false,
+        };
         let beyond = (segment.seq + segment.payload.len() as u32).after(self.tcp().rcv_nxt());
         closing && (self.orphaned || self.read_shut) && !segment.payload.is_empty() && beyond
     }
