@@ -78,6 +78,13 @@ def _flags(script: Path, version: str) -> list[str]:
 
 def command(tool: Path, library: Path, script: Path, version: str) -> list[str]:
     """What runs a script in a namespace of its own."""
-    run = [str(tool), "--send_omit_free", f"--so_filename={library}", *_flags(script, version), *VERSIONS[version], script.name]
+    run = [
+        str(tool),
+        "--send_omit_free",
+        f"--so_filename={library}",
+        *_flags(script, version),
+        *VERSIONS[version],
+        script.name,
+    ]
     alone = ["unshare", "--net", "--mount", "--fork", "--kill-child"]
     return [*alone, "sh", "-c", f"{_prepared()} && exec {shlex.join(run)}"]

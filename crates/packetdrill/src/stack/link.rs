@@ -1,6 +1,6 @@
 //! The link of the tool as scripts set it: its queueing discipline.
 
-use handfast_core::{BitRate, Instant};
+use handfast_core::{BitRate, Bytes, Instant};
 
 use super::Stack;
 use super::connection::Connection;
@@ -22,11 +22,16 @@ impl Connection {
     pub(super) fn heed_queue(&mut self, now: Instant) -> bool {
         let pace = (self.queue_kind == Queue::Pacing).then(|| self.pace());
         self.tcp_mut().set_queue_pace(pace);
-        let takes = self.queue_kind != Queue::Dropping;
-        if !takes {
-            self.tcp_mut().on_refused(now);
+        if self.queue_kind != Queue::Dropping {
+            return true;
         }
-        takes
+        if self.is_open {
+            self.tcp_mut().on_refused(now);
+        } else {
+            // A SYN that is dropped goes again by its timer.
+            while self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)).is_some() {}
+        }
+        false
     }
 
     /// `sk_pacing_rate`, and how many segments leave together.

@@ -190,7 +190,7 @@ fn a_user_timeout_ends_what_is_not_acknowledged() {
 #[test]
 fn a_full_send_buffer_takes_no_more_until_something_is_acknowledged() {
     // The receiver has memory for all of it.
-    let (rmem, wmem) = (Some([4096, 262_144, 6_291_456]), Some([4096, 50_000, 4_194_304]));
+    let (rmem, wmem) = (Some([4096, 1_000_000, 6_291_456]), Some([4096, 50_000, 4_194_304]));
     let mut pair = Pair::with(Settings { rmem, wmem, ..Settings::default() });
     let (server, client) = pair.connect();
     pair.server.fcntl(server, libc::F_SETFL, libc::O_NONBLOCK).unwrap();
@@ -200,6 +200,8 @@ fn a_full_send_buffer_takes_no_more_until_something_is_acknowledged() {
     assert_eq!(found(&pair.server, server, libc::POLLOUT), 0);
     pair.exchange();
     assert_eq!(read(&mut pair.client, client, 500_000), Poll::Ready(Ok(taken)));
+    // The acknowledgement of the last of it may wait.
+    pair.pass(Duration::from_millis(200));
     assert_eq!(found(&pair.server, server, libc::POLLOUT), libc::POLLOUT);
     assert_eq!(pair.server.outq(server, false), Ok(0));
 }

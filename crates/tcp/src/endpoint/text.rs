@@ -40,7 +40,7 @@ impl Endpoint {
             };
             self.note_arrival(arrival, repeated);
             if self.rx.memory.is_some() {
-                self.take_memory(arrival, position, kept);
+                self.take_memory(arrival, segment, position, kept);
             }
             if segment.rare.is_some() {
                 self.startup_measure(now, segment);
@@ -90,12 +90,15 @@ impl Endpoint {
 
     /// A segment was taken, or was not.
     #[cold]
-    fn take_memory(&mut self, arrival: Arrival, position: u64, kept: u64) {
+    fn take_memory(&mut self, arrival: Arrival, segment: &Segment, position: u64, kept: u64) {
+        let pushed = segment.flags.contains(Flags::PSH);
         let (next, grows) = (self.rx.buffer.next(), self.sack);
         let Some(memory) = &mut self.rx.memory else { return };
         match arrival {
-            Arrival::InOrder | Arrival::FilledHole => memory.take_in_order(position + kept, next, kept),
-            Arrival::OutOfOrder => memory.take_beyond(position, next, kept, grows),
+            Arrival::InOrder | Arrival::FilledHole => {
+                memory.take_in_order(position + kept, next, kept, pushed);
+            }
+            Arrival::OutOfOrder => memory.take_beyond(position, next, kept, pushed, grows),
             Arrival::Duplicate | Arrival::Dropped => {}
         }
     }
@@ -166,14 +169,15 @@ impl Endpoint {
         // The window as it was last offered.
         let window = window + unacknowledged;
         let (mut len, pushed) = (segment.payload.len() as u64, segment.flags.contains(Flags::PSH));
-        let (mut shrinks, mut tight, mut opened) = (false, false, opened);
+        let (mut shrinks, mut tight, mut opened, mut full) = (false, false, opened, None);
         if let Some(memory) = &self.rx.memory {
             opened = memory.grew();
             (shrinks, tight) = (memory.shrinks(self.rx.shift), memory.is_tight());
-            len = memory.unit(len);
+            (len, full) = (memory.unit(len), Some(memory.segment()));
         }
         let grew = self.rx.memory.is_some() && opened;
-        let arrived = InOrder { len, pushed, unacknowledged, window, opened, shrinks, tight, rto, srtt };
+        let arrived =
+            InOrder { len, pushed, unacknowledged, window, opened, shrinks, tight, full, rto, srtt };
         let owed = match arrival {
             Arrival::InOrder => engine.on_in_order(now, &arrived),
             // RFC 5681 §4.2: a hole that closes is acknowledged at once.

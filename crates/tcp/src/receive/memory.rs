@@ -8,10 +8,13 @@ const RATIO_SHIFT: u32 = 8;
 const DEFAULT_RATIO: u64 = 1 << (RATIO_SHIFT - 1);
 /// `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 2_304;
-/// `TCP_MSS_DEFAULT`, `TCP_INIT_CWND`
+/// `TCP_MSS_DEFAULT`
 const FIRST_MSS: u64 = 536;
+/// `TCP_MIN_MSS`
+const LEAST_MSS: u64 = 88;
+/// `TCP_INIT_CWND`
 const FIRST_ROUND: u64 = 10;
-/// Segments smaller than this do not open the window (`tcp_event_data_recv`).
+/// Segments in order smaller than this do not open the window (`tcp_event_data_recv`).
 const LEAST: u64 = 128;
 
 /// What a `struct sk_buff` takes; its end; a head in the cache of small ones; headroom.
@@ -68,6 +71,8 @@ pub(crate) struct Memory {
     clamp: u64,
     ssthresh: u64,
     rcv_mss: u64,
+    /// `last_seg_size`: zero after a full segment.
+    last: u64,
     /// `rcvq_space.space`
     space: u64,
     /// `rcv_wnd`: the window as it was last offered.
@@ -108,6 +113,7 @@ impl Memory {
             ratio: DEFAULT_RATIO,
             clamp,
             ssthresh,
+            last: 0,
             rcv_mss: FIRST_MSS.min(mss).min(offered / 2),
             space: ssthresh.min(FIRST_ROUND * mss),
             offered,
@@ -155,6 +161,11 @@ impl Memory {
         self.accepted = true;
     }
 
+    /// `rcv_mss`
+    pub(crate) fn segment(&self) -> u64 {
+        self.rcv_mss
+    }
+
     /// Octets of a segment as `tcp_measure_rcv_mss` counts them.
     pub(crate) fn unit(&self, len: u64) -> u64 {
         self.how.joined.map_or(len, |joined| joined.min(len))
@@ -191,7 +202,7 @@ impl Memory {
         match head {
             ..=SMALL_HEAD => BUFFER + SMALL_HEAD,
             _ if head <= 2 * PAGE => BUFFER + head.next_power_of_two(),
-            _ => BUFFER + (self.how.headers + len).next_multiple_of(PAGE),
+            _ => BUFFER + head.next_multiple_of(PAGE),
         }
     }
 
@@ -222,23 +233,40 @@ impl Memory {
     }
 
     /// A segment in order was taken, up to `end`; what lay beyond the hole that it fills, up to `next`, is in order too.
-    pub(crate) fn take_in_order(&mut self, end: u64, next: u64, len: u64) {
+    pub(crate) fn take_in_order(&mut self, end: u64, next: u64, len: u64, pushed: bool) {
         let memory = self.truesize(len);
         self.used += memory;
         self.ready.push_back((end, memory));
+        let mut reached = end;
         while let Some(first) = self.beyond.first_entry().filter(|first| *first.key() < next) {
-            self.ready.push_back(first.remove());
+            let (end, memory) = first.remove();
+            if end > reached {
+                reached = end;
+                self.ready.push_back((end, memory));
+            } else {
+                // `tcp_ofo_queue`: nothing in it is new.
+                self.used -= memory;
+            }
         }
-        self.measure(len, memory);
-        self.grow(len, memory);
+        self.measure(len, memory, pushed);
+        self.grew = false;
+        if len >= LEAST {
+            self.grow(len, memory);
+        }
     }
 
     /// A segment beyond a hole was taken (`tcp_data_queue_ofo`). `grows`: SACK is on.
-    pub(crate) fn take_beyond(&mut self, start: u64, next: u64, len: u64, grows: bool) {
+    pub(crate) fn take_beyond(&mut self, start: u64, next: u64, len: u64, pushed: bool, grows: bool) {
         let memory = self.truesize(len);
-        self.measure(len, memory);
+        self.measure(len, memory, pushed);
         if grows {
             self.grow(len, memory);
+        }
+        // `tcp_data_queue_ofo`: what it covers goes.
+        let covered = self.beyond.range(start..start + len).filter(|&(_, &(end, _))| end <= start + len);
+        for (at, memory) in covered.map(|(&at, &(_, memory))| (at, memory)).collect::<Vec<_>>() {
+            self.beyond.remove(&at);
+            self.used -= memory;
         }
         self.used += memory;
         if let Some((_, before)) = self.beyond.insert(start, (start + len, memory)) {
@@ -275,9 +303,15 @@ impl Memory {
     }
 
     /// `tcp_measure_rcv_mss`
-    fn measure(&mut self, len: u64, memory: u64) {
+    fn measure(&mut self, len: u64, memory: u64, pushed: bool) {
         let unit = self.unit(len);
+        let last = std::mem::take(&mut self.last);
         if unit < self.rcv_mss {
+            // What is smaller counts once two in a row are alike: segments that are full, as far as their sender is concerned.
+            if unit >= FIRST_MSS || unit >= LEAST_MSS && !pushed {
+                self.last = unit;
+                self.rcv_mss = if unit == last { unit } else { self.rcv_mss };
+            }
             return;
         }
         if unit != self.rcv_mss {
@@ -305,7 +339,7 @@ impl Memory {
         let room = self.clamp.min(self.free()).saturating_sub(self.ssthresh);
         let least =
             if self.window_in(memory) <= len { 2 * u64::from(self.how.mss) } else { self.later(len, memory) };
-        self.grew = len >= LEAST && least > 0 && room > 0;
+        self.grew = least > 0 && room > 0;
         if self.grew {
             self.ssthresh += room.min(least.max(2 * len));
         }
@@ -395,12 +429,16 @@ mod tests {
         for (len, size) in [
             (1, 832),
             (100, 832),
+            (152, 832),
+            (153, 1280),
             (500, 1280),
             (1000, 2304),
             (1460, 2304),
             (2000, 4352),
             (4000, 8448),
             (5840, 8448),
+            (7768, 8448),
+            (8000, 12_544),
             (9000, 12_544),
             (14_600, 16_640),
             (20_000, 20_736),
@@ -424,14 +462,14 @@ mod tests {
     fn what_waits_takes_from_the_window_by_its_memory() {
         let mut memory = Memory::new(HOW);
         assert!(memory.schedule(4000, true, false));
-        memory.take_in_order(4000, 4000, 4000);
+        memory.take_in_order(4000, 4000, 4000, true);
         // (20,000 - 8,448) x 121 / 256 = 5,460, in whole segments of 1,000.
         assert_eq!((memory.ratio, memory.offer(4760, 0)), (121, 5000));
         assert!(!memory.schedule(50_000, true, true), "something waits");
         memory.read(4000);
         assert_eq!(memory.used, 0);
         assert!(memory.schedule(50_000, true, false), "nothing waits");
-        memory.take_in_order(54_000, 54_000, 50_000);
+        memory.take_in_order(54_000, 54_000, 50_000, true);
         assert_eq!(memory.offer(0, 0), 0);
         assert_eq!(memory.report().no_memory, 1);
     }
@@ -441,17 +479,32 @@ mod tests {
         for (accepted, grown) in [(false, false), (true, true)] {
             let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, locked: false, ..HOW });
             memory.accepted = accepted;
-            memory.take_beyond(2000, 0, 39_000, true);
-            memory.take_beyond(41_000, 0, 60_000, true);
+            memory.take_beyond(2000, 0, 39_000, false, true);
+            memory.take_beyond(41_000, 0, 60_000, false, true);
             assert_eq!(memory.report().buffer > 131_072, grown);
         }
     }
 
     #[test]
+    fn two_smaller_segments_in_a_row_are_full_ones() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, joined: None, ..HOW });
+        let mut take = |len, pushed| {
+            memory.measure(len, memory.truesize(len), pushed);
+            memory.segment()
+        };
+        assert_eq!([take(1460, false), take(1000, true), take(1000, true)], [1460, 1460, 1000]);
+        assert_eq!([take(1460, false), take(1000, false), take(600, false), take(1000, false)], [1460; 4]);
+        assert_eq!(
+            [take(200, true), take(200, true), take(200, false), take(200, false)],
+            [1460, 1460, 1460, 200]
+        );
+    }
+
+    #[test]
     fn what_a_hole_hid_is_read_after_it() {
         let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, ..HOW });
-        memory.take_beyond(1000, 0, 1000, true);
-        memory.take_in_order(1000, 2000, 1000);
+        memory.take_beyond(1000, 0, 1000, false, true);
+        memory.take_in_order(1000, 2000, 1000, true);
         assert_eq!(memory.used, 2 * 2304);
         memory.read(1000);
         assert_eq!(memory.used, 2304);

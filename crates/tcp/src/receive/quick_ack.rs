@@ -45,6 +45,8 @@ pub(crate) struct InOrder {
     /// The window that could be offered is less than what was, and less than half of the buffer is free.
     pub(crate) shrinks: bool,
     pub(crate) tight: bool,
+    /// The size of a full segment, where somebody else measures it.
+    pub(crate) full: Option<u64>,
     /// The sender's estimates, which bound the delay.
     pub(crate) rto: Duration,
     pub(crate) srtt: Duration,
@@ -90,6 +92,7 @@ impl QuickAck {
     /// `tcp_event_data_recv`, then `__tcp_ack_snd_check`: a segment extended the in-order data, and no hole is left.
     pub(crate) fn on_in_order(&mut self, now: Instant, arrived: &InOrder) -> Owed {
         self.measure_rcv_mss(arrived);
+        self.rcv_mss = arrived.full.unwrap_or(self.rcv_mss);
         self.adapt(now, arrived);
         if arrived.opened {
             self.on_opened();
@@ -248,6 +251,7 @@ mod tests {
         opened: false,
         shrinks: false,
         tight: false,
+        full: None,
         rto: Duration::from_millis(200),
         srtt: Duration::ZERO,
     };
