@@ -29,7 +29,7 @@ TOOL = shutil.which(os.environ.get("PACKETDRILL", "packetdrill"))
         ("// unlike epoll_wait(4, ...), this does not\n+0 poll([...], 1, 0) = 0", []),
         ("+0 sendto(3, ..., 500, MSG_FASTOPEN, ..., ...) = -1", ["fast open"]),
         ("+0 sendmsg(4, {...}, MSG_ZEROCOPY) = 60", []),
-        ("+0 epoll_create(1) = 5\n+0 pipe([6, 7]) = 0", ["epoll", "pipes, splice, sendfile"]),
+        ("+0 epoll_create(1) = 5\n+0 pipe([6, 7]) = 0", ["epoll"]),
         ("/* tcp_md5 */ +0 > S. 0:0(0) ack 1 <md5 0,mss 1460>", ["MD5 and authentication"]),
     ],
 )
@@ -41,6 +41,20 @@ def test_the_end_of_a_name_says_for_which_version_of_ip_it_is() -> None:
     assert [version for version in namespaces.VERSIONS if namespaces.fits(Path("a-v6.pkt"), version)] == ["ipv6"]
     both = [version for version in namespaces.VERSIONS if namespaces.fits(Path("a-v4.pkt"), version)]
     assert both == ["ipv4", "ipv4-mapped-ipv6"]
+
+
+def test_the_stack_is_told_what_the_tool_keeps_to_itself(tmp_path: Path) -> None:
+    joined, plain = tmp_path / "a.pkt", tmp_path / "b.pkt"
+    joined.write_text("// joined\n--mss=1000\n0 `true`\n")
+    plain.write_text("0 `echo --mss=1000`\n")
+
+    def flags(script: Path, version: str) -> list[str]:
+        shell = namespaces.command(Path("tool"), Path("stack"), script, version)[-1]
+        return [word for word in shell.split() if word.startswith("--so_flags")]
+
+    assert flags(joined, "ipv6") == ["--so_flags=mtu=1520,mss=1000"]
+    assert flags(joined, "ipv4") == ["--so_flags=mss=1000"]
+    assert flags(plain, "ipv4") == []
 
 
 def test_what_the_tool_said_is_a_line() -> None:

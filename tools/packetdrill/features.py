@@ -10,8 +10,6 @@ FEATURES: dict[str, str] = {
     "MD5 and authentication": r"TCP_MD5SIG|\bmd5\b|TCP_AO",
     "PSP": r"\bpsp",
     "epoll": r"\bepoll_(?:create|ctl|wait)",
-    "pipes, splice, sendfile": r"\b(?:pipe|splice|sendfile)\(",
-    "time stamps of packets": r"SO_TIMESTAMPING|SCM_TIMESTAMPING|SO_TIMESTAMP",
     "other protocols": r"SOCK_DGRAM|SOCK_RAW|IPPROTO_UDP|IPPROTO_ICMP|\bgre\b|\bmpls\b",
     "accurate ECN": r"\bECN\b.*\bACE\b|tcp_ecn=[345]|\be[01]b\b|\bceb\b",
     "multipath TCP": r"IPPROTO_MPTCP",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -24,7 +25,6 @@ VERSIONS: dict[str, list[str]] = {
     "ipv6": [
         "--ip_version=ipv6",
         "--mtu=1520",
-        "--so_flags=mtu=1520",
         "--local_ip=fd3d:0a0b:17d6::1",
         "--gateway_ip=fd3d:0a0b:17d6:8888::1",
         "--remote_ip=fd3d:fa7b:d17d::1",
@@ -65,8 +65,26 @@ def _prepared() -> str:
     return "; ".join([*copies, " && ".join(network)])
 
 
+MSS = re.compile(r"^--mss=(\d+)", re.MULTILINE)
+"""A script's wish for segments that arrive joined, which the tool does not pass on to the stack."""
+
+
+def _flags(script: Path, version: str) -> list[str]:
+    """What the stack is told besides."""
+    joined = MSS.search(script.read_text(errors="replace"))
+    flags = (["mtu=1520"] if version == "ipv6" else []) + ([f"mss={joined[1]}"] if joined else [])
+    return ["--so_flags=" + ",".join(flags)] if flags else []
+
+
 def command(tool: Path, library: Path, script: Path, version: str) -> list[str]:
     """What runs a script in a namespace of its own."""
-    run = [str(tool), "--send_omit_free", f"--so_filename={library}", *VERSIONS[version], script.name]
+    run = [
+        str(tool),
+        "--send_omit_free",
+        f"--so_filename={library}",
+        *_flags(script, version),
+        *VERSIONS[version],
+        script.name,
+    ]
     alone = ["unshare", "--net", "--mount", "--fork", "--kill-child"]
     return [*alone, "sh", "-c", f"{_prepared()} && exec {shlex.join(run)}"]

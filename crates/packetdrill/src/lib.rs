@@ -4,10 +4,11 @@
 //! script takes as long as its commands do, and its times are exact.
 #![cfg(target_os = "linux")]
 
+mod shell;
 mod stack;
 mod sys;
 mod sysctl;
 mod tool;
 
-pub use stack::{Errno, Fd, Message, Polled, Stack, Step};
+pub use stack::{Control, Errno, Fd, Message, Polled, Queue, Stack, Step};
 pub use sysctl::Settings;

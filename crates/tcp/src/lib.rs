@@ -35,6 +35,7 @@ pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snaps
 pub use help::MtuProbing;
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{PROFILES, Profile, profile};
+pub use receive::memory::{MemoryReport, ReceiveMemory};
 pub use receive::receive_buffer::{Arrival, ReceiveBuffer};
 pub use send::send_buffer::SendBuffer;
 pub use transfer::{Received, Transmit};

@@ -160,6 +160,7 @@ impl UrgentIn {
 mod tests {
     use super::*;
     use handfast_wire::Payload;
+    use proptest::prelude::*;
 
     fn segment(urgent: Option<u16>, payload: &'static [u8]) -> Segment {
         let flags = if urgent.is_some() { Flags::ACK | Flags::URG } else { Flags::ACK };
@@ -234,6 +235,59 @@ mod tests {
             let before = mark;
             assert!(!mark.arrive(&segment(Some(pointer), b""), start, copied, next));
             assert_eq!(mark, before, "{pointer} at {start}");
+        }
+    }
+
+    proptest! {
+        /// Whatever pointers come, in whatever order they are read: the octets read in line are the stream without those that were passed
+        /// over, each of which was the mark, and a call never reads across it.
+        #[test]
+        fn the_stream_is_whole_but_for_the_marks(
+            arrivals in prop::collection::vec((1usize..9, prop::option::of(0u16..12)), 1..30),
+            reads in prop::collection::vec(1u64..12, 1..60),
+            inline in any::<bool>(),
+        ) {
+            let mut mark = UrgentIn { inline, ..UrgentIn::default() };
+            let (mut copied, mut next) = (0_u64, 0_u64);
+            let mut passed = Vec::new();
+            let mut read = Vec::new();
+            let mut reads = reads.into_iter();
+            for (len, urgent) in arrivals {
+                let payload = (next..next + len as u64).map(|at| at as u8).collect::<Vec<_>>();
+                let mut arriving = segment(urgent, b"");
+                arriving.payload = Payload::Bytes(payload.into());
+                if mark.arrive(&arriving, next.cast_signed(), copied, next) {
+                    passed.push(copied);
+                    copied += 1;
+                }
+                next += len as u64;
+                if let Ok(octet) = mark.read(true) {
+                    let (at, _) = mark.mark.unwrap_or((u64::MAX, Octet::Read));
+                    prop_assert_eq!(octet, at as u8);
+                }
+                let Some(wanted) = reads.next() else { continue };
+                if copied == next {
+                    continue;
+                }
+                match mark.reading(copied) {
+                    Reading::PassOver => {
+                        prop_assert!(mark.is_at_mark(copied) && !inline);
+                        passed.push(copied);
+                        copied += 1;
+                    }
+                    Reading::UpTo(most) => {
+                        let end = copied + wanted.min(most).min(next - copied);
+                        prop_assert!((copied + 1..end).all(|at| !mark.is_at_mark(at)), "it stops at the mark");
+                        read.extend(copied..end);
+                        copied = end;
+                    }
+                }
+                mark.copied(copied);
+            }
+            let mut all = [read, passed.clone()].concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..copied).collect::<Vec<_>>());
+            prop_assert!(!inline || passed.is_empty());
         }
     }
 

@@ -121,6 +121,7 @@ impl Stack {
         let fd = self.take_fd(Socket { kind, options, nonblocking: false, is_v6, local: Some(local) })?;
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.fd = Some(fd);
+            connection.tcp_mut().set_accepted();
         }
         let remote = if is_v6 { SocketAddr::new(mapped(remote.ip()), remote.port()) } else { remote };
         Ok((fd, remote))
@@ -149,7 +150,7 @@ impl Stack {
         let settings = self.settings();
         let iss = self.iss();
         let port = FIRST_PORT + u16::try_from(self.next_id % 16_384).unwrap_or(0);
-        let now = self.now;
+        let (now, joined) = (self.now, self.joined);
         let (link, mtu) = self.mtu_to(&settings, remote.ip());
         let mss = segment_in(link, remote.ip());
         let socket = self.socket_of(fd)?;
@@ -166,7 +167,8 @@ impl Stack {
         let endpoint = Endpoint::connect(Arc::new(config), port, remote.port(), iss, now);
         let mut connection =
             Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
-        connection.begin_path(now, mtu);
+        connection.begin_path(now, mtu, joined);
+        connection.tcp_mut().set_accepted();
         connection.apply_options(now);
         connection.fd = Some(fd);
         let id = self.insert(connection);
@@ -207,10 +209,10 @@ impl Stack {
         Ok(())
     }
 
-    /// `write(2)` and its kin. `taken`: how many of `data` were taken by earlier calls of this that had to wait; it grows. `flags`:
-    /// `MSG_` of `send(2)`.
-    pub fn write(&mut self, fd: Fd, data: &Bytes, taken: &mut usize, flags: i32) -> Step<usize> {
-        let (now, from) = (self.now, *taken);
+    /// `write(2)` and its kin. `waited`: how many of `data` were taken before this call had to wait; [`None`]: it has not. `flags`: `MSG_`
+    /// of `send(2)`.
+    pub fn write(&mut self, fd: Fd, data: &Bytes, waited: &mut Option<usize>, flags: i32) -> Step<usize> {
+        let (now, from) = (self.now, waited.unwrap_or(0));
         let nonblocking = match self.socket_of(fd) {
             Ok(socket) => socket.nonblocking || flags & libc::MSG_DONTWAIT != 0,
             Err(error) => return Poll::Ready(Err(error)),
@@ -228,6 +230,10 @@ impl Stack {
         if !connection.is_open {
             return if nonblocking { Poll::Ready(Err(Errno(libc::EAGAIN))) } else { Poll::Pending };
         }
+        if waited.is_some() && !connection.is_writable() {
+            // `sk_stream_write_space` wakes who waits once a third of the buffer is free.
+            return Poll::Pending;
+        }
         self.sync_mtu(id);
         let (_, connection) = self.connection(fd, libc::EPIPE)?;
         let given = |flag| flags & flag != 0;
@@ -236,9 +242,10 @@ impl Stack {
             end_of_record: given(libc::MSG_EOR),
             urgent: given(libc::MSG_OOB),
         };
-        *taken += connection.write(now, &data.slice(from..), manner);
+        let taken = from + connection.write(now, &data.slice(from..), manner);
+        *waited = Some(taken);
         self.after(id);
-        match *taken {
+        match taken {
             all if all == data.len() => Poll::Ready(Ok(all)),
             0 if nonblocking => Poll::Ready(Err(Errno(libc::EAGAIN))),
             some if nonblocking => Poll::Ready(Ok(some)),

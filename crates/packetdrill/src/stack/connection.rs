@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use handfast_core::{Bytes, Duration, Instant, SeqNum};
+use handfast_core::{Bytes, Instant, SeqNum};
 use handfast_tcp::{Death, Endpoint, Event, Received, State, UrgentIn, UrgentOut};
 use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, Segment};
@@ -11,13 +11,12 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::Fd;
 use super::chrono::{Chrono, Waits};
 use super::icmp::Unreachable;
+use super::link::Queue;
 use super::offload::Offload;
 use super::options::Options;
 use super::send_queue::SendQueue;
+use super::stamps::Stamps;
 use crate::Settings;
-
-/// How long FIN-WAIT-2 lasts when nobody has the connection any more (`tcp_fin_timeout`), by default.
-const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// When what last happened, for `TCP_INFO`.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +54,14 @@ pub(super) struct Connection {
     soft_error: Option<i32>,
     state_before: State,
     pub(super) queue: SendQueue,
+    /// The link's.
+    pub(super) queue_kind: Queue,
     pub(super) offload: Offload,
     pub(super) chrono: Chrono,
     /// A call has found no room in the send buffer, and there has been none since.
     pub(super) wants_room: bool,
     pub(super) times: Times,
+    pub(super) stamps: Stamps,
     /// An orphan in FIN-WAIT-2 is forgotten then.
     forgotten_at: Option<Instant>,
     departures: Vec<(Instant, Vec<u8>)>,
@@ -114,10 +116,12 @@ impl Connection {
             soft_error: None,
             state_before,
             queue,
+            queue_kind: Queue::default(),
             offload,
             chrono: Chrono::default(),
             wants_room: false,
             times: Times { data_sent: never, data_received: never, ack_received: never },
+            stamps: Stamps::default(),
             forgotten_at: None,
             departures: Vec::new(),
             received_before: 0,
@@ -126,6 +130,12 @@ impl Connection {
             urgent_in,
             path_mtu,
         }
+    }
+
+    /// What it has counted, in the order of [`super::COUNTERS`].
+    pub(super) fn counted(&self) -> [u64; super::COUNTERS.len()] {
+        let memory = self.tcp().receive_memory();
+        [memory.beyond_window, memory.zero_window, memory.no_memory]
     }
 
     pub(super) fn tcp(&self) -> &Endpoint {
@@ -170,10 +180,7 @@ impl Connection {
         if self.forgotten_at.is_some_and(|at| at <= now) {
             self.forgotten_at = None;
             if self.tcp().state() == State::FinWait2 {
-                self.tcp_mut().reset();
-                // Nobody is told.
-                let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
-                return;
+                return self.vanish(now);
             }
         }
         let corked = self.tcp().is_corked();
@@ -192,8 +199,7 @@ impl Connection {
         }
         if self.is_refused(received.segment) {
             self.error = Some(libc::ECONNRESET);
-            self.tcp_mut().reset();
-            let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
+            self.vanish(now);
             return false;
         }
         if !received.segment.payload.is_empty() {
@@ -206,8 +212,27 @@ impl Connection {
         let corked = self.options.cork;
         self.tcp_mut().set_corked(corked);
         self.note_urgent(received.segment);
+        self.note_arrival_time(now, received.segment);
         self.tcp_mut().on_segment(now, received);
-        true
+        let (una, ..) = self.tcp().send_positions();
+        self.stamps.acknowledged(now, una);
+        let stays = !self.is_in_fin_wait() || self.options.fin_wait(&self.settings).is_some();
+        if !stays {
+            // `tcp_rcv_state_process`: the segment that brings it there is answered with a reset.
+            self.vanish(now);
+        }
+        stays
+    }
+
+    /// It ends, and nobody is told.
+    fn vanish(&mut self, now: Instant) {
+        self.tcp_mut().reset();
+        let _ = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX));
+    }
+
+    /// It waits for the peer's FIN, and nobody has it any more.
+    fn is_in_fin_wait(&self) -> bool {
+        self.orphaned && self.tcp().state() == State::FinWait2
     }
 
     /// `TCP_DEFER_ACCEPT`: the acknowledgement of a SYN-ACK without data is dropped for a while (`tcp_check_req`).
@@ -228,7 +253,12 @@ impl Connection {
 
     /// RFC 2525 §2.17: data that nobody can read any more ends a connection whose application has closed it.
     fn is_refused(&self, segment: &Segment) -> bool {
-        let closing = matches!(self.tcp().state(), State::FinWait1 | State::FinWait2);
+        let closing = match self.tcp().state() {
+            State::FinWait1 | State::FinWait2 => true,
+            // Linux is in FIN-WAIT-1 from the call on, the endpoint once the FIN has left.
+            State::Established => self.write_shut || self.orphaned,
+            _ => false,
+        };
         let beyond = (segment.seq + segment.payload.len() as u32).after(self.tcp().rcv_nxt());
         closing && (self.orphaned || self.read_shut) && !segment.payload.is_empty() && beyond
     }
@@ -271,9 +301,11 @@ impl Connection {
     /// What there is to send leaves, at most so many segments; how many did.
     pub(super) fn pump(&mut self, now: Instant, most: usize) -> usize {
         let mut sent = 0;
+        self.watch_orphan(now);
         let is_urgent = self.heed_urgent();
         self.offload.begin(is_urgent);
-        while sent < most {
+        let taken = self.heed_queue(now);
+        while taken && sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;
             if self.deferred && segment.flags.contains(Flags::SYN) && self.waits_for_data() {
@@ -287,7 +319,10 @@ impl Connection {
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
             segment.flags = self.options.help.depart(segment.flags);
             self.tell_urgent(&mut segment);
-            self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &self.queue);
+            if let Some(start) = self.tcp().send_position(segment.seq) {
+                self.stamps.left(now, start, start + segment.payload.len() as u64);
+            }
+            self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &mut self.queue);
             let mut bytes = Vec::new();
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);
             packet.traffic_class = packet.ecn().within(self.options.traffic_class(self.local.is_ipv4()));
@@ -295,7 +330,6 @@ impl Connection {
                 self.departures.push((now, bytes));
             }
         }
-        self.watch_orphan(now);
         let waits = self.waits();
         self.chrono.note(now, waits);
         sent
@@ -318,9 +352,13 @@ impl Connection {
     }
 
     fn watch_orphan(&mut self, now: Instant) {
-        if self.orphaned && self.tcp().state() == State::FinWait2 && self.forgotten_at.is_none() {
-            let timeout = self.settings.fin_timeout.map_or(FIN_TIMEOUT, Duration::from_secs);
-            self.forgotten_at = Some(now + timeout);
+        if self.is_in_fin_wait() && self.forgotten_at.is_none() {
+            // `tcp_fin_time`: three and a half timeouts at least.
+            let least = self.tcp().report().rto * 7 / 2;
+            match self.options.fin_wait(&self.settings) {
+                Some(time) => self.forgotten_at = Some(now + time.max(least)),
+                None => self.reset(),
+            }
         }
     }
 

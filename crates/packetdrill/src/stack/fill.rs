@@ -31,15 +31,15 @@ pub(super) struct Manner {
 
 impl Connection {
     /// One past the last octet written.
-    fn written(&self) -> u64 {
+    pub(super) fn written_end(&self) -> u64 {
         let (_, _, max) = self.tcp().send_positions();
         max.max(1) + self.tcp().unsent()
     }
 
     /// `sk_wmem_queued`
-    fn queued(&self) -> u64 {
+    pub(super) fn queued(&self) -> u64 {
         let (una, _, _) = self.tcp().send_positions();
-        self.written() - una.clamp(1, self.written()) + OVERHEAD * self.queue.ends.len() as u64
+        self.written_end() - una.clamp(1, self.written_end()) + OVERHEAD * self.queue.ends.len() as u64
     }
 
     /// The size of the send buffer.
@@ -99,7 +99,7 @@ impl Connection {
 
     /// Octets that the last buffer takes, or a new one; [`None`]: there is no room for one. `first`: of this call.
     fn room(&mut self, first: bool) -> Option<u64> {
-        let (goal, end) = (self.size_goal(), self.written());
+        let (goal, end) = (self.size_goal(), self.written_end());
         let (_, _, max) = self.tcp().send_positions();
         let begin = self.queue.tail.max(max).min(end);
         let last = self.queue.ends.back().copied();
@@ -122,7 +122,7 @@ impl Connection {
     }
 
     fn append(&mut self, part: Octets) -> usize {
-        let before = self.written();
+        let before = self.written_end();
         let len = self.tcp_mut().write(Payload::Bytes(part));
         let end = before + len as u64;
         if let Some(last) = self.queue.ends.back_mut() {
@@ -142,7 +142,7 @@ impl Connection {
     /// The buffer is full: what may leave does. `forced_push`: all of it, once half the peer's window was written since the last
     /// push; else one packet, if it is the first in the queue.
     fn push_full(&mut self, now: Instant) {
-        let end = self.written();
+        let end = self.written_end();
         let (_, _, max) = self.tcp().send_positions();
         let begin = self.queue.tail.max(max);
         if end - begin.min(end) < self.size_goal() {
@@ -159,13 +159,15 @@ impl Connection {
 
     /// What has been written is pushed.
     pub(super) fn push_written(&mut self) {
-        let end = self.written();
+        let end = self.written_end();
         self.queue.push(end);
     }
 
     /// The call ends, having written something. `whole`: all that it wanted to.
     fn finish(&mut self, manner: Manner, whole: bool) {
-        let end = self.written();
+        let end = self.written_end();
+        let (_, _, max) = self.tcp().send_positions();
+        self.stamps.written(self.queue.tail.max(max).min(end), end);
         if manner.urgent {
             self.urgent_out.mark(end);
         }

@@ -53,17 +53,18 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     let (acked, received) = (tcp.snapshot(now).acknowledged, connection.octets_received());
     let mut layout = Layout::default();
     layout.octets(head(&report, tcp.state()));
-    layout.words(&[us(report.rto), ATO_US, smss, smss]);
+    let memory = tcp.receive_memory();
+    layout.words(&[us(report.rto), ATO_US, smss, word(memory.segment)]);
     layout.words(&[word(report.unacked), word(report.sacked), word(report.lost), word(report.retrans), 0]);
     layout.words(&[since(times.data_sent), 0, since(times.data_received), since(times.ack_received)]);
     layout.words(&[
         connection.path_mtu.into(),
-        word(report.receive_window),
+        word(memory.window_limit),
         us(report.srtt),
         us(report.rttvar),
     ]);
     layout.words(&[report.ssthresh.map_or(INFINITE, word), word(report.cwnd), connection.advertised.into()]);
-    layout.words(&[word(report.reordering), 0, word(report.receive_window)]);
+    layout.words(&[word(report.reordering), 0, word(memory.space)]);
     layout.words(&[word(counters.retransmitted_segments)]);
     layout.longs(&[0, u64::MAX, acked, received]);
     layout.words(&[word(counters.segments_sent), word(counters.segments_received)]);
@@ -97,8 +98,7 @@ fn head(report: &Report, state: State) -> [u8; 8] {
     let options =
         flag(report.timestamps, TIMESTAMPS) | flag(report.sack, SACK) | flag(report.shifts.is_some(), SCALES);
     let shifts = report.shifts.map_or(0, |(theirs, ours)| theirs | ours << 4);
-    let backoff = report.backoff.max(report.probes);
-    [number(state), ca_state, report.retransmits, report.probes, backoff, options, shifts, 0]
+    [number(state), ca_state, report.retransmits, report.probes, report.backoff, options, shifts, 0]
 }
 
 /// `TCP_ESTABLISHED` and so on.

@@ -8,12 +8,14 @@ mod fill;
 mod help;
 mod icmp;
 mod info;
+mod link;
 mod offload;
 mod options;
 mod packets;
 mod path_mtu;
 mod reading;
 mod send_queue;
+mod stamps;
 mod urgent;
 
 #[cfg(test)]
@@ -30,9 +32,10 @@ use handfast_wire::{IpFacts, Packet};
 
 use crate::Settings;
 use connection::Connection;
+pub use link::Queue;
 use options::Options;
 use path_mtu::Routes;
-pub use reading::{Message, Polled};
+pub use reading::{Control, Message, Polled};
 
 /// A descriptor.
 pub type Fd = i32;
@@ -52,6 +55,9 @@ const BEGIN: Instant = Instant::from_millis(1_000_000);
 
 /// Sockets and connections kept at most: a script has a few.
 const MOST: usize = 1 << 12;
+
+/// Counters of the namespace that the stack has (`TcpExt` of netstat(8)).
+const COUNTERS: [&str; 3] = ["BeyondWindow", "TCPZeroWindowDrop", "TCPRcvQDrop"];
 
 /// Key of a connection.
 type Id = u64;
@@ -83,6 +89,11 @@ pub struct Stack {
     sockets: BTreeMap<Fd, Socket>,
     connections: BTreeMap<Id, Connection>,
     routes: Routes,
+    queue: Queue,
+    /// The tool hands segments joined, of so many octets each.
+    joined: Option<u64>,
+    /// What connections have counted that are forgotten.
+    counted: [u64; COUNTERS.len()],
     next_fd: Fd,
     next_id: Id,
     /// When calls that wait give up.
@@ -100,6 +111,9 @@ impl Stack {
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
             routes: Routes::default(),
+            queue: Queue::default(),
+            joined: None,
+            counted: [0; COUNTERS.len()],
             next_fd: FIRST_FD,
             next_id: 0,
             alarms: Vec::new(),
@@ -110,6 +124,11 @@ impl Stack {
     /// The link carries packets of so many octets.
     pub fn set_mtu(&mut self, mtu: u16) {
         self.routes.tell(mtu);
+    }
+
+    /// Segments of so many octets arrive joined, as a device with large receive offload joins them (the tool's `--mss`).
+    pub fn set_joined(&mut self, octets: u64) {
+        self.joined = Some(octets).filter(|&octets| octets > 0);
     }
 
     /// Now, in virtual time.
@@ -165,9 +184,15 @@ impl Stack {
         {
             waiting.push_back(id);
         }
-        if over {
-            self.connections.remove(&id);
+        if over && let Some(connection) = self.connections.remove(&id) {
+            self.counted = add(self.counted, connection.counted());
         }
+    }
+
+    /// The namespace's counters, as `/proc/net/netstat` has them: names and values.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = self.connections.values().map(Connection::counted).fold(self.counted, add);
+        COUNTERS.into_iter().zip(all)
     }
 
     /// The connection between two addresses, if it still lives.
@@ -187,7 +212,8 @@ impl Stack {
         self.sockets.iter().find(|(_, socket)| listens(socket)).map(|(&fd, _)| fd)
     }
 
-    fn insert(&mut self, connection: Connection) -> Id {
+    fn insert(&mut self, mut connection: Connection) -> Id {
+        connection.queue_kind = self.queue;
         let id = self.next_id;
         self.next_id += 1;
         self.connections.insert(id, connection);
@@ -211,6 +237,10 @@ impl Stack {
             self.departed.push_back((self.now, bytes));
         }
     }
+}
+
+fn add(one: [u64; COUNTERS.len()], other: [u64; COUNTERS.len()]) -> [u64; COUNTERS.len()] {
+    std::array::from_fn(|i| one[i] + other[i])
 }
 
 /// Whether both name one address, be it written for IPv4 or mapped into IPv6 (RFC 4291 §2.5.5.2).

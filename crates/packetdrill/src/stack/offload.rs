@@ -61,15 +61,20 @@ impl Offload {
         self.autosize(report, smss).min(half) as usize
     }
 
-    /// `tcp_tso_autosize`, by the rate that `tcp_update_pacing_rate` sets.
+    /// `tcp_tso_autosize`
     fn autosize(&self, report: &Report, smss: u64) -> u64 {
+        let octets = (self.rate(report, smss) >> PACING_SHIFT).min(MOST_OCTETS);
+        (octets / smss).max(self.least)
+    }
+
+    /// `tcp_update_pacing_rate`: octets a second.
+    pub(super) fn rate(&self, report: &Report, smss: u64) -> u64 {
         let in_slow_start = report.ssthresh.is_none_or(|ssthresh| report.cwnd < ssthresh / 2);
         let ratio = if in_slow_start { self.ratios.0 } else { self.ratios.1 };
         let srtt = if report.srtt == Duration::ZERO { Duration::from_millis(1) } else { report.srtt };
         let window = u128::from(report.cwnd.max(report.unacked) * smss * ratio / 100);
         let rate = window * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
-        let octets = u64::try_from(rate >> PACING_SHIFT).unwrap_or(u64::MAX).min(MOST_OCTETS);
-        (octets / smss).max(self.least)
+        u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
     /// Something has happened, and what follows from it leaves. `alone`: each segment by itself.
@@ -86,7 +91,7 @@ impl Offload {
         tcp: &Endpoint,
         report: &Report,
         smss: u64,
-        queue: &SendQueue,
+        queue: &mut SendQueue,
     ) {
         if segment.payload.is_empty() {
             self.segments = 0;
@@ -102,7 +107,8 @@ impl Offload {
         // All but the last are alike, and a probe of the path's MTU is alone.
         let alike =
             self.lengths.0 as u64 <= smss && self.lengths.0 == self.lengths.1 && len <= self.lengths.0;
-        let same = !self.alone && self.fresh == fresh && (fresh || !anew) && alike;
+        let again = !anew && !queue.begins.contains(&start);
+        let same = !self.alone && self.fresh == fresh && (fresh || again) && alike;
         let goes_on = same && self.at == now && self.end == segment.seq && self.segments < self.most;
         if goes_on && self.segments > 0 {
             self.segments += 1;
@@ -112,6 +118,9 @@ impl Offload {
             self.segments = 1;
             self.fresh = fresh;
             self.most = self.segments_at_once(report, smss) as u64;
+            if fresh {
+                queue.begins.insert(start);
+            }
         }
         self.at = now;
         self.end = segment.seq + segment.payload.len() as u32;

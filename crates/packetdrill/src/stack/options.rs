@@ -1,7 +1,7 @@
 //! Socket options: what is set before a connection is made goes into its configuration, what is set later changes it.
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, CongestionControl, Nagle};
+use handfast_tcp::{Config, CongestionControl, Nagle, ReceiveMemory};
 
 use super::help::{self, Help};
 use super::path_mtu::Discovery;
@@ -14,17 +14,42 @@ const MAXSEG: std::ops::RangeInclusive<i32> = 88..=32_767;
 const MOST_BUFFER: u64 = 212_992;
 /// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 4_608;
-/// `tcp_rmem[2]` by default.
-const MOST_RECEIVE_BUFFER: u64 = 6_291_456;
+/// `tcp_rmem` by default.
+const RECEIVE_BUFFERS: [u64; 3] = [4_096, 131_072, 6_291_456];
 /// What of a receive buffer counts as window before anything has come, in 256ths.
 const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
 const TCP_INQ: i32 = 36;
 const TCP_CC_INFO: i32 = 26;
+/// `tcp_fin_timeout` by default.
+const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 const SO_ZEROCOPY: i32 = 60;
 const SO_MEMINFO: i32 = 55;
 /// Values of `SO_MEMINFO`, four octets each.
 const MEMINFO_VALUES: usize = 9;
+
+/// How long an orphan stays in FIN-WAIT-2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FinWait {
+    /// As the namespace has it (`tcp_fin_timeout`).
+    #[default]
+    Default,
+    /// So long.
+    For(Duration),
+    /// Not at all: it is reset.
+    Never,
+}
+
+impl FinWait {
+    /// `TCP_LINGER2`: seconds, at most `TCP_FIN_TIMEOUT_MAX`.
+    fn of(seconds: i32) -> Self {
+        match u64::try_from(seconds) {
+            Ok(0) => Self::Default,
+            Ok(seconds) => Self::For(Duration::from_secs(seconds.min(120))),
+            Err(_) => Self::Never,
+        }
+    }
+}
 
 /// What is set of a socket; `None`: as the namespace has it.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +57,8 @@ pub(super) struct Options {
     nodelay: bool,
     pub(super) cork: bool,
     pub(super) inq: bool,
+    /// `SO_TIMESTAMPING`
+    pub(super) timestamping: u32,
     max_segment: Option<u16>,
     pub(super) send_buffer: Option<u64>,
     receive_buffer: Option<u64>,
@@ -39,6 +66,8 @@ pub(super) struct Options {
     pub(super) notsent_lowat: Option<u64>,
     /// Seconds; zero resets.
     pub(super) linger: Option<i32>,
+    /// `TCP_LINGER2`
+    fin_wait: FinWait,
     user_timeout_ms: i32,
     congestion_control: Option<CongestionControl>,
     keepalive: bool,
@@ -74,6 +103,15 @@ impl Options {
         })
     }
 
+    /// `tcp_fin_time`, without the bound by the RTO: [`None`], the connection is reset.
+    pub(super) fn fin_wait(&self, settings: &Settings) -> Option<Duration> {
+        match self.fin_wait {
+            FinWait::Default => Some(settings.fin_timeout.map_or(FIN_TIMEOUT, Duration::from_secs)),
+            FinWait::For(time) => Some(time),
+            FinWait::Never => None,
+        }
+    }
+
     pub(super) fn is_kept_alive(&self) -> bool {
         self.keepalive
     }
@@ -97,9 +135,21 @@ impl Options {
 
     /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
     fn lowat(&self, settings: &Settings, value: i32) -> u64 {
-        let most =
-            self.receive_buffer.or(settings.rmem.map(|[.., most]| most)).unwrap_or(MOST_RECEIVE_BUFFER);
+        let most = self.receive_buffer.unwrap_or_else(|| settings.rmem.unwrap_or(RECEIVE_BUFFERS)[2]);
         u64::try_from(value).unwrap_or(u64::MAX).min(most / 2).max(1)
+    }
+
+    /// What the receive buffer of a connection is that begins now.
+    pub(super) fn receive_memory(
+        &self,
+        settings: &Settings,
+        mss: u16,
+        headers: u64,
+        joined: Option<u64>,
+    ) -> ReceiveMemory {
+        let [_, first, most] = settings.rmem.unwrap_or(RECEIVE_BUFFERS);
+        let (buffer, locked) = (self.receive_buffer.unwrap_or(first), self.receive_buffer.is_some());
+        ReceiveMemory { buffer, most, locked, mss, headers, joined }
     }
 
     /// `SO_RCVBUF`, if it was set.
@@ -114,7 +164,17 @@ impl Options {
 
     /// `SO_OOBINLINE`
     pub(super) fn is_urgent_inline(&self) -> bool {
-        self.noted(libc::SOL_SOCKET, libc::SO_OOBINLINE).is_some_and(|value| value != 0)
+        self.is_on(libc::SO_OOBINLINE)
+    }
+
+    /// Whether an option of the socket that is on or off is on.
+    pub(super) fn is_on(&self, name: i32) -> bool {
+        self.noted(libc::SOL_SOCKET, name).is_some_and(|value| value != 0)
+    }
+
+    /// When what is read came.
+    pub(super) fn wants_times(&self) -> bool {
+        self.timestamping != 0 || self.is_on(libc::SO_TIMESTAMP) || self.is_on(libc::SO_TIMESTAMPNS)
     }
 
     fn set_socket(&mut self, settings: &Settings, name: i32, value: i32) -> Result<(), Errno> {
@@ -132,7 +192,9 @@ impl Options {
             | libc::SO_PRIORITY
             | libc::SO_MARK
             | libc::SO_BROADCAST
-            | libc::SO_TIMESTAMP => self.note(libc::SOL_SOCKET, name, value),
+            | libc::SO_TIMESTAMP
+            | libc::SO_TIMESTAMPNS => self.note(libc::SOL_SOCKET, name, value),
+            libc::SO_TIMESTAMPING => self.timestamping = value.cast_unsigned(),
             libc::SO_OOBINLINE => self.note(libc::SOL_SOCKET, name, i32::from(value != 0)),
             libc::SO_RCVLOWAT => self.receive_lowat = Some(self.lowat(settings, value)),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
@@ -156,7 +218,8 @@ impl Options {
             libc::TCP_KEEPCNT => self.keepalive_probes = Some(count?),
             libc::TCP_SYNCNT => self.syn_retries = Some(count?),
             libc::TCP_DEFER_ACCEPT => self.defer_accept = deferral(value),
-            libc::TCP_QUICKACK | libc::TCP_LINGER2 | libc::TCP_WINDOW_CLAMP => {
+            libc::TCP_LINGER2 => self.fin_wait = FinWait::of(value),
+            libc::TCP_QUICKACK | libc::TCP_WINDOW_CLAMP => {
                 self.note(libc::IPPROTO_TCP, name, value);
             }
             TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
@@ -263,7 +326,11 @@ impl Stack {
             }
             _ => {}
         }
-        let value = int(value)?;
+        // `do_ip_setsockopt`: options of IP may have one octet. (`do_ipv6_setsockopt` wants four.)
+        let value = match value {
+            &[octet] if level == libc::IPPROTO_IP => octet.into(),
+            _ => int(value)?,
+        };
         let mut told = None;
         match level {
             help::LEVEL => told = options.help.set(name, value)?,
@@ -275,6 +342,12 @@ impl Stack {
         if let Some(id) = self.stream_of(fd)? {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.apply_options(now);
+                connection.set_stamps(connection.options.timestamping);
+                if (level, name) == (libc::SOL_SOCKET, libc::SO_RCVBUF)
+                    && let Some(octets) = connection.options.receive_buffer
+                {
+                    connection.tcp_mut().set_receive_memory_size(octets);
+                }
                 if let Some(told) = &told {
                     connection.tcp_mut().on_notification(now, told);
                 }
@@ -297,7 +370,7 @@ impl Stack {
                 info
             }
             (libc::IPPROTO_TCP, TCP_CC_INFO) => Vec::new(),
-            (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 4 * MEMINFO_VALUES],
+            (libc::SOL_SOCKET, SO_MEMINFO) => self.memory_info(fd)?,
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => self.control_of(fd)?.into(),
             (libc::SOL_SOCKET, libc::SO_LINGER) => {
                 let linger = self.options(fd)?.linger;
@@ -314,6 +387,11 @@ impl Stack {
         let unknown = Errno(libc::ENOPROTOOPT);
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => self.segment_size(fd),
+            (libc::IPPROTO_TCP, libc::TCP_LINGER2) => {
+                let settings = self.settings();
+                let time = self.options(fd)?.fin_wait(&settings);
+                Ok(time.map_or(-1, |time| i32::try_from(time.as_millis() / 1000).unwrap_or(i32::MAX)))
+            }
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
             (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => self.path_mtu_of(fd),
             (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => Ok(self.options(fd)?.mtu_discover(true)),
@@ -325,9 +403,13 @@ impl Stack {
                 Ok(self.options(fd)?.send_buffer.unwrap_or(first) as i32)
             }
             (libc::SOL_SOCKET, libc::SO_RCVBUF) => {
-                let first = self.settings().rmem.map_or(131_072, |[_, first, _]| first);
-                Ok(self.options(fd)?.receive_buffer.unwrap_or(first) as i32)
+                let [_, first, _] = self.settings().rmem.unwrap_or(RECEIVE_BUFFERS);
+                let grown = self.stream_of(fd)?.and_then(|id| self.connections.get(&id));
+                let grown = grown.map(|connection| connection.tcp().receive_memory().buffer);
+                let set = self.options(fd)?.receive_buffer.or(grown);
+                Ok(set.unwrap_or(first) as i32)
             }
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => Ok(self.options(fd)?.timestamping.cast_signed()),
             (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(i32::from(self.options(fd)?.keepalive)),
             (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => Ok(self.options(fd)?.receive_lowat() as i32),
             (libc::SOL_SOCKET, libc::SO_OOBINLINE) => Ok(i32::from(self.options(fd)?.is_urgent_inline())),
@@ -349,6 +431,21 @@ impl Stack {
             return Ok(connection.tcp().smss() as i32);
         }
         Ok(self.options(fd)?.max_segment.unwrap_or(handfast_tcp::DEFAULT_MSS).into())
+    }
+
+    /// `SO_MEMINFO`: `sk_get_meminfo`.
+    fn memory_info(&mut self, fd: Fd) -> Result<Vec<u8>, Errno> {
+        let id = self.stream_of(fd)?;
+        let mut values = [0; MEMINFO_VALUES];
+        if let Some(connection) = id.and_then(|id| self.connections.get(&id)) {
+            let receive = connection.tcp().receive_memory();
+            (values[0], values[1]) = (receive.used, receive.buffer);
+            (values[3], values[5]) = (connection.send_buffer(), connection.queued());
+        }
+        Ok(values
+            .into_iter()
+            .flat_map(|value| u32::try_from(value).unwrap_or(u32::MAX).to_ne_bytes())
+            .collect())
     }
 
     fn take_error(&mut self, fd: Fd) -> Result<i32, Errno> {
@@ -386,6 +483,7 @@ fn default_of(level: i32, name: i32) -> Option<i32> {
             | libc::SO_MARK
             | libc::SO_BROADCAST
             | libc::SO_TIMESTAMP
+            | libc::SO_TIMESTAMPNS
             | SO_ZEROCOPY,
         )
         | (libc::IPPROTO_IP, libc::IP_TOS | libc::IP_RECVERR)

@@ -60,7 +60,7 @@ impl Stack {
         let endpoint = Endpoint::listen(Arc::new(config), local.port(), self.iss());
         let mut connection =
             Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
-        connection.begin_path(self.now, mtu);
+        connection.begin_path(self.now, mtu, self.joined);
         connection.listener = Some(fd);
         Some(self.insert(connection))
     }

@@ -83,8 +83,11 @@ impl Discovery {
 
 impl Connection {
     /// Before the handshake: the way carries packets of `mtu` octets, MTUs are probed and the window is scaled as the namespace has it.
-    pub(super) fn begin_path(&mut self, now: Instant, mtu: u16) {
+    pub(super) fn begin_path(&mut self, now: Instant, mtu: u16, joined: Option<u64>) {
         self.sync_mtu(mtu, false);
+        let headers = if self.local.is_ipv4() { 40 } else { 60 };
+        let memory = self.options.receive_memory(&self.settings, self.advertised, headers, joined);
+        self.tcp_mut().set_receive_memory(memory);
         let shift = self.settings.window_shift(self.options.receive_buffer());
         self.tcp_mut().set_window_shift(shift);
         if let Some(how) = self.settings.probing() {

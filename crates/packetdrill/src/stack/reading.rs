@@ -8,6 +8,9 @@ use super::connection::Connection;
 use super::urgent::take;
 use super::{Errno, Fd, Kind, Stack, Step};
 
+/// `TCP_CM_INQ`
+const TCP_CM_INQ: i32 = 36;
+
 /// What `recvmsg(2)` brings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
@@ -15,8 +18,21 @@ pub struct Message {
     pub data: Vec<u8>,
     /// Octets read, where `MSG_TRUNC` has them discarded.
     pub len: usize,
-    /// Octets that wait behind, where `TCP_INQ` asks for that; one where nothing but the end does.
-    pub inq: Option<i32>,
+    /// What comes beside them.
+    pub control: Vec<Control>,
+    /// `msg_flags`
+    pub flags: i32,
+}
+
+/// A control message (cmsg(3)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Who it is of: `cmsg_level`.
+    pub level: i32,
+    /// `cmsg_type`
+    pub kind: i32,
+    /// Its octets.
+    pub data: Vec<u8>,
 }
 
 /// One descriptor of `poll(2)`.
@@ -63,12 +79,14 @@ impl Connection {
         waiting >= target || waiting > 0 && self.tcp().receive_window() <= self.tcp().smss()
     }
 
-    /// `tcp_inq_hint`
-    fn inq(&self) -> i32 {
-        match i32::try_from(self.tcp().readable()).unwrap_or(i32::MAX) {
+    /// `TCP_INQ`, where it is on: octets that wait behind; one where nothing but the end does (`tcp_inq_hint`).
+    fn inq(&self) -> Option<Control> {
+        let octets = match i32::try_from(self.tcp().readable()).unwrap_or(i32::MAX) {
             0 if self.finished => 1,
             waiting => waiting,
-        }
+        };
+        let data = octets.to_ne_bytes().to_vec();
+        self.options.inq.then_some(Control { level: libc::IPPROTO_TCP, kind: TCP_CM_INQ, data })
     }
 
     /// Whether a read returns at once though there is nothing: the end, or an error that was told.
@@ -94,7 +112,7 @@ impl Connection {
         if self.write_shut || self.error.is_some() || self.is_open && self.is_writable() {
             found |= libc::POLLOUT | libc::POLLWRNORM;
         }
-        if self.error.is_some() {
+        if self.error.is_some() || self.stamps.is_waiting() {
             found |= libc::POLLERR;
         }
         found
@@ -104,8 +122,8 @@ impl Connection {
 impl Stack {
     /// `recvmsg(2)` and its kin: at most `len` octets. `flags`: its `MSG_`.
     pub fn read(&mut self, fd: Fd, len: usize, flags: i32) -> Step<Message> {
-        let nonblocking = match self.socket_of(fd) {
-            Ok(socket) => socket.nonblocking || flags & libc::MSG_DONTWAIT != 0,
+        let (nonblocking, is_v6) = match self.socket_of(fd) {
+            Ok(socket) => (socket.nonblocking || flags & libc::MSG_DONTWAIT != 0, socket.is_v6),
             Err(error) => return Poll::Ready(Err(error)),
         };
         let (id, connection) = match self.connection(fd, libc::ENOTCONN) {
@@ -113,8 +131,7 @@ impl Stack {
             Err(error) => return Poll::Ready(Err(error)),
         };
         if flags & libc::MSG_ERRQUEUE != 0 {
-            // Nothing is kept there.
-            return Poll::Ready(Err(Errno(libc::EAGAIN)));
+            return Poll::Ready(connection.read_error(is_v6));
         }
         if flags & libc::MSG_OOB != 0 {
             return Poll::Ready(connection.read_urgent(len, flags & libc::MSG_PEEK != 0));
@@ -128,18 +145,27 @@ impl Stack {
             if flags & libc::MSG_TRUNC != 0 {
                 data.clear();
             }
-            let inq = connection.options.inq.then(|| connection.inq());
+            let mut control = connection.arrival_times();
+            control.extend(connection.inq());
             self.after(id);
-            return Poll::Ready(Ok(Message { data, len: read, inq }));
+            return Poll::Ready(Ok(Message { data, len: read, control, flags: 0 }));
         }
         if let Some(errno) = connection.error.take() {
             return Poll::Ready(Err(Errno(errno)));
         }
         if connection.is_at_end() {
-            let inq = connection.options.inq.then(|| connection.inq());
-            return Poll::Ready(Ok(Message { inq, ..Message::default() }));
+            let control = connection.inq().into_iter().collect();
+            return Poll::Ready(Ok(Message { control, ..Message::default() }));
         }
         if nonblocking { Poll::Ready(Err(Errno(libc::EAGAIN))) } else { Poll::Pending }
+    }
+
+    /// What `splice(2)` moves out of a stream: where the urgent octet is next it stops, and does not wait (`tcp_splice_read`).
+    pub fn read_to_splice(&mut self, fd: Fd, len: usize, flags: i32) -> Step<Message> {
+        match self.connection(fd, libc::ENOTCONN) {
+            Ok((_, connection)) if connection.passes_over() => Poll::Ready(Ok(Message::default())),
+            _ => self.read(fd, len, flags),
+        }
     }
 
     /// What of [`Polled::events`] holds now, for each; how many have any.

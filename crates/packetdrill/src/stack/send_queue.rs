@@ -13,11 +13,13 @@ pub(super) struct SendQueue {
     pub(super) pushes: BTreeSet<u64>,
     /// `pushed_seq`.
     pub(super) pushed: u64,
+    /// Where packets of several segments began when they first left: what goes again is cut there too.
+    pub(super) begins: BTreeSet<u64>,
 }
 
 impl Default for SendQueue {
     fn default() -> Self {
-        Self { ends: VecDeque::new(), tail: 1, pushes: BTreeSet::new(), pushed: 1 }
+        Self { ends: VecDeque::new(), tail: 1, pushes: BTreeSet::new(), pushed: 1, begins: BTreeSet::new() }
     }
 }
 
@@ -33,6 +35,7 @@ impl SendQueue {
             self.ends.pop_front();
         }
         self.pushes = self.pushes.split_off(&una);
+        self.begins = self.begins.split_off(&una);
     }
 
     /// `tcp_mark_push`

@@ -71,7 +71,7 @@ impl Connection {
         match self.urgent_in.read(peek) {
             Ok(byte) => {
                 let data = if len > 0 { vec![byte] } else { Vec::new() };
-                Ok(Message { len: data.len(), data, inq: None })
+                Ok(Message { len: data.len(), data, ..Message::default() })
             }
             Err(NoUrgent::None) => Err(Errno(libc::EINVAL)),
             Err(NoUrgent::NotYet)

@@ -4,12 +4,13 @@ use std::ffi::{c_int, c_longlong, c_ulong, c_void};
 use std::slice;
 use std::task::Poll;
 
+use bytes::Bytes;
 use handfast_core::Duration;
 use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::memory::{
-    MOST_OCTETS, address, answer, answer_int, answer_len, gather, give_address, give_inq, given, piece,
-    pieces, room, scatter,
+    MOST_OCTETS, address, answer_int, answer_len, gather, give_address, give_control, given, piece, pieces,
+    room, scatter,
 };
 use super::{User, tool};
 use crate::stack::{Errno, Fd, Message, Polled};
@@ -110,19 +111,21 @@ pub(super) unsafe extern "C" fn recvmsg(_: User, fd: c_int, message: *mut msghdr
         let parts = pieces(header.msg_iov, header.msg_iovlen);
         answer_len(receive(fd, len_of(parts), flags).and_then(|brought| {
             scatter(&brought.data, parts)?;
-            header.msg_flags = 0;
-            give_inq(header, brought.inq);
+            header.msg_flags = brought.flags;
+            give_control(header, &brought.control);
             Ok(brought.len)
         }))
     }
 }
 
 pub(super) fn transmit(fd: Fd, parts: &[iovec], flags: c_int) -> ssize_t {
-    let (data, mut taken) = (gather(parts), 0);
-    answer_len(tool().wait(|stack| match &data {
-        Ok(data) => stack.write(fd, data, &mut taken, flags),
-        Err(error) => Poll::Ready(Err(*error)),
-    }))
+    let data = gather(parts);
+    answer_len(data.and_then(|data| transmit_data(fd, &data, flags)))
+}
+
+pub(super) fn transmit_data(fd: Fd, data: &Bytes, flags: c_int) -> Result<usize, Errno> {
+    let mut waited = None;
+    tool().wait(|stack| stack.write(fd, data, &mut waited, flags))
 }
 
 pub(super) extern "C" fn write(_: User, fd: c_int, data: *const c_void, len: size_t) -> ssize_t {
@@ -307,20 +310,4 @@ pub(super) extern "C" fn epoll_ctl(_: User, _: c_int, _: c_int, _: c_int, _: *mu
 
 pub(super) extern "C" fn epoll_wait(_: User, _: c_int, _: *mut c_void, _: c_int, _: c_int) -> c_int {
     answer_int(unknown())
-}
-
-pub(super) extern "C" fn pipe(_: User, _: *mut c_int) -> c_int {
-    answer_int(unknown())
-}
-
-pub(super) extern "C" fn splice(
-    _: User,
-    _: c_int,
-    _: *mut c_longlong,
-    _: c_int,
-    _: *mut c_longlong,
-    _: size_t,
-    _: u32,
-) -> ssize_t {
-    answer(unknown()) as ssize_t
 }

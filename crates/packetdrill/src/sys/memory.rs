@@ -7,10 +7,7 @@ use std::slice;
 use bytes::Bytes;
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::stack::Errno;
-
-/// The message with which `recvmsg` says what waits behind what it brings (`TCP_CM_INQ`).
-const TCP_CM_INQ: c_int = 36;
+use crate::stack::{Control, Errno};
 
 /// What C expects of a call.
 pub(super) fn answer<T: Into<i64>>(result: Result<T, Errno>) -> i64 {
@@ -149,21 +146,26 @@ pub(super) unsafe fn give_address(from: SocketAddr, to: *mut sockaddr, len: *mut
     }
 }
 
-/// The one control message there is.
-pub(super) unsafe fn give_inq(header: &mut msghdr, inq: Option<i32>) {
-    let size = size_of::<c_int>() as u32;
-    // SAFETY: `CMSG_FIRSTHDR` is null where the caller's room holds no header, and the sizes are compared before anything is written.
+/// Gives what comes beside a message, as far as there is room; who has less is told (`MSG_CTRUNC`).
+pub(super) unsafe fn give_control(header: &mut msghdr, control: &[Control]) {
+    let (mut used, room) = (0, header.msg_controllen);
+    // SAFETY: the headers are those of the caller's room: `CMSG_FIRSTHDR` is null where it holds none, and each message is compared with
+    // what is left before it is written. The room is as aligned as `CMSG_SPACE` keeps it.
     unsafe {
-        let room = header.msg_controllen;
-        let first = libc::CMSG_FIRSTHDR(header);
-        let Some(inq) = inq.filter(|_| !first.is_null() && room >= libc::CMSG_SPACE(size) as usize) else {
-            header.msg_controllen = 0;
-            return;
-        };
-        (*first).cmsg_level = libc::IPPROTO_TCP;
-        (*first).cmsg_type = TCP_CM_INQ;
-        (*first).cmsg_len = libc::CMSG_LEN(size) as _;
-        libc::CMSG_DATA(first).cast::<c_int>().write_unaligned(inq);
-        header.msg_controllen = libc::CMSG_SPACE(size) as _;
+        let mut at = libc::CMSG_FIRSTHDR(header);
+        for Control { level, kind, data } in control {
+            let len = data.len() as u32;
+            if at.is_null() || room - used < libc::CMSG_SPACE(len) as usize {
+                header.msg_flags |= libc::MSG_CTRUNC;
+                break;
+            }
+            (*at).cmsg_level = *level;
+            (*at).cmsg_type = *kind;
+            (*at).cmsg_len = libc::CMSG_LEN(len) as _;
+            libc::CMSG_DATA(at).copy_from_nonoverlapping(data.as_ptr(), data.len());
+            used += libc::CMSG_SPACE(len) as usize;
+            at = at.byte_add(libc::CMSG_SPACE(len) as usize);
+        }
     }
+    header.msg_controllen = used as _;
 }

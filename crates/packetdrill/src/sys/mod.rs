@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod commands;
+mod files;
 mod memory;
 
 use std::env;
@@ -66,7 +68,7 @@ struct Table {
     epoll_create: extern "C" fn(User, c_int) -> c_int,
     epoll_ctl: extern "C" fn(User, c_int, c_int, c_int, *mut c_void) -> c_int,
     epoll_wait: extern "C" fn(User, c_int, *mut c_void, c_int, c_int) -> c_int,
-    pipe: extern "C" fn(User, *mut c_int) -> c_int,
+    pipe: unsafe extern "C" fn(User, *mut c_int) -> c_int,
     splice: extern "C" fn(User, c_int, *mut c_longlong, c_int, *mut c_longlong, size_t, u32) -> ssize_t,
 }
 
@@ -82,12 +84,14 @@ unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mu
     unsafe { table.write(TABLE) };
 }
 
-/// `--so_flags`: `mtu=` octets that the link carries.
+/// `--so_flags`: `mtu=` octets that the link carries; `mss=` octets of each of the segments that the tool hands joined (its `--mss`, which
+/// it does not pass on).
 fn heed(flags: &str) {
     for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-        match flag.strip_prefix("mtu=").and_then(|mtu| mtu.parse().ok()) {
-            Some(mtu) => tool().call(|stack| stack.set_mtu(mtu)),
-            None => eprintln!("handfast: --so_flags={flag}: expected mtu=OCTETS, as mtu=1500"),
+        match flag.split_once('=').map(|(key, value)| (key, value.parse::<u16>())) {
+            Some(("mtu", Ok(mtu))) => tool().call(|stack| stack.set_mtu(mtu)),
+            Some(("mss", Ok(mss))) => tool().call(|stack| stack.set_joined(mss.into())),
+            _ => eprintln!("handfast: --so_flags={flag}: expected mtu=OCTETS or mss=OCTETS, as mtu=1500"),
         }
     }
 }
@@ -124,8 +128,8 @@ const TABLE: Table = Table {
     epoll_create: calls::epoll_create,
     epoll_ctl: calls::epoll_ctl,
     epoll_wait: calls::epoll_wait,
-    pipe: calls::pipe,
-    splice: calls::splice,
+    pipe: files::pipe,
+    splice: files::splice,
 };
 
 /// The tool reads `TCP_INFO` for a script's assertions by the C library's `getsockopt`, not by the table's, and closes at the end by

@@ -1,6 +1,6 @@
 //! Congestion control at work on one connection: the algorithm, and what it has asked the endpoint for.
 
-use handfast_core::{Bytes, Duration, Instant};
+use handfast_core::{BitRate, Bytes, Duration, Instant};
 
 use super::burst_pacer::BurstPacer;
 use super::hystart::{self, HyStart};
@@ -28,6 +28,8 @@ struct Tools {
     /// The sampler is told what is in flight and what is lost.
     losses: bool,
     pacer: Option<Pacers>,
+    /// The driver's queue paces: at this rate, and so many segments together.
+    queue: Option<(BitRate, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +79,7 @@ impl Control {
             sampler: needs.path_samples.then(RateSampler::default),
             losses: needs.losses,
             pacer: Pacers::new(needs.pacing),
+            queue: None,
         };
         Self {
             algorithm: Algorithm::new(config),
@@ -260,14 +263,19 @@ impl Control {
                 sampler.note_flight(departure.end, departure.in_flight, fills);
             }
         }
-        let Some(rate) = self.algorithm.pacing_rate(window, departure.srtt) else { return };
+        let own = self.algorithm.pacing_rate(window, departure.srtt);
+        let Some(rate) = own.or(tools.queue.map(|(rate, _)| rate)) else { return };
         match &mut tools.pacer {
             Some(Pacers::Segments(pacer)) => {
                 pacer.sent(now, rate, departure.size);
             }
             Some(Pacers::Bursts(pacer)) => {
                 // `tcp_xmit_retransmit_queue`: what is lost one by one are buffers of one segment.
-                let most = if departure.again { 1 } else { self.algorithm.burst(window) };
+                let most = match tools.queue {
+                    _ if departure.again => 1,
+                    Some((_, most)) if own.is_none() => most,
+                    _ => self.algorithm.burst(window),
+                };
                 pacer.sent(now, rate, departure.size, most);
             }
             None => {}
@@ -278,6 +286,23 @@ impl Control {
     #[inline]
     pub(crate) fn paces(&self) -> bool {
         self.tools.as_ref().is_some_and(|tools| tools.pacer.is_some())
+    }
+
+    /// From now on the driver's queue paces, unless the algorithm does: at this rate, so many segments together.
+    pub(crate) fn set_queue_pace(&mut self, pace: Option<(BitRate, u32)>) {
+        let paced = self.tools.as_ref().is_some_and(|tools| tools.queue.is_some());
+        if pace.is_none() && !paced {
+            return;
+        }
+        let tools = self.tools.get_or_insert_default();
+        match (&tools.pacer, pace) {
+            (None, Some(_)) => tools.pacer = Pacers::new(Pacing::Bursts),
+            (Some(_), None) => tools.pacer = None,
+            // Its own pacer.
+            (Some(_), Some(_)) if !paced => return,
+            _ => {}
+        }
+        tools.queue = pace;
     }
 
     /// When the next segment of data may leave, as seen `now`; [`None`]: nothing is paced.

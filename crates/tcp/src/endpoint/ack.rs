@@ -63,6 +63,8 @@ impl Endpoint {
         }
         if ack >= self.tx.una {
             self.on_current_ack(now, segment, ack, repeats);
+        } else if self.config.linux_details && !segment.sack.is_empty() {
+            self.on_overtaken_ack(now, segment);
         }
         if self.eln.is_some() && ack == self.tx.una {
             self.on_notice(now, segment);
@@ -185,6 +187,23 @@ impl Endpoint {
             recheck = self.recover_out_of_line(now, segment, facts, flight);
         }
         self.time_ack(now, matches!(verdict, Verdict::Spurious(_)), recheck);
+    }
+
+    /// An acknowledgement of less than SND.UNA, which others have overtaken: what it SACKs is news all the same (`tcp_ack`, at
+    /// `old_ack`). It times nothing.
+    #[cold]
+    fn on_overtaken_ack(&mut self, now: Instant, segment: &Segment) {
+        self.recovery.begin_ack(now, &self.tx, &self.config, self.tx.una);
+        let sacks = self.take_sacks(now, segment);
+        let duplicate = self.tx.una < self.tx.nxt && sacks.fresh > 0;
+        let facts = AckFacts { octets: 0, sacks, bare: false, duplicate, ecr: self.echo(segment) };
+        let flight = self.tx.flight_size();
+        let verdict = self.judge_timeout(&facts, duplicate);
+        let mut recheck = None;
+        if self.apply(verdict, 0) {
+            recheck = self.recover_out_of_line(now, segment, facts, flight);
+        }
+        self.time_ack(now, false, recheck);
     }
 
     /// The timer after an acknowledgement.

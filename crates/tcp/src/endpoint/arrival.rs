@@ -4,6 +4,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
+use crate::receive::memory::Drop;
 use crate::receive::receive_buffer::Arrival;
 use crate::{Death, Event, State};
 
@@ -70,6 +71,9 @@ impl Endpoint {
     pub(super) fn is_acceptable(&self, start: i64, segment: &Segment) -> bool {
         let window = self.rx.window() as i64;
         let len = i64::from(segment.seq_len());
+        if self.rx.memory.is_some() && start + len > window {
+            return self.takes_beyond(start, window, segment);
+        }
         if len == 0 {
             // The table wants it left of the right edge. A sender that has filled the window acknowledges from the edge
             // itself, and losing such ACKs can lock both sides, so the edge counts (as in Linux).
@@ -77,6 +81,14 @@ impl Endpoint {
         }
         // Table 5's last rows, and §3.10.7.4: with a closed window a segment at RCV.NXT still counts for its ACK.
         if window == 0 { start <= 0 && start + len > 0 } else { start < window && start + len > 0 }
+    }
+
+    /// Where memory counts (`tcp_sequence`): a segment that ends beyond the window is taken if nothing waits to be read, or if only its FIN
+    /// does not fit.
+    #[cold]
+    fn takes_beyond(&self, start: i64, window: i64, segment: &Segment) -> bool {
+        let only_fin = start + segment.payload.len() as i64 <= window && !segment.flags.contains(Flags::SYN);
+        start <= window && (only_fin || self.rx.buffer.readable() == 0)
     }
 
     /// RFC 9293 §3.10.7.4, first: an unacceptable segment is answered with an ACK, unless it is a reset.
@@ -94,6 +106,11 @@ impl Endpoint {
             return;
         }
         self.heard(now);
+        if let Some(memory) = &mut self.rx.memory
+            && start + i64::from(segment.seq_len()) > 0
+        {
+            memory.count(Drop::BeyondWindow);
+        }
         self.rx.ack_now = true;
         if start == -1 && segment.seq_len() == 0 {
             self.on_ack_before_probe(now, segment);

@@ -34,6 +34,7 @@ mod open;
 mod owner;
 mod path_mtu;
 mod prefetch;
+mod queue;
 mod round_trip;
 mod sacks;
 mod socket;

@@ -8,6 +8,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use super::Endpoint;
 use super::alive::Alive;
 use crate::phase::Phase;
+use crate::receive::memory::{Memory, MemoryReport, ReceiveMemory};
 use crate::send::scoreboard::DUP_THRESH;
 use crate::{Death, Event, Nagle, RttEstimation};
 
@@ -22,9 +23,9 @@ pub struct Report {
     pub disordered: bool,
     /// Timeouts in a row (`icsk_retransmits`).
     pub retransmits: u8,
-    /// How often the retransmission timeout has doubled (`icsk_backoff`).
+    /// How often the retransmission timeout has doubled, or the time between two probes of a closed window (`icsk_backoff`).
     pub backoff: u8,
-    /// Probes of a closed window in a row.
+    /// Probes of a closed window in a row, or of a driver that refuses.
     pub probes: u8,
     /// Both sides use timestamps.
     pub timestamps: bool,
@@ -83,7 +84,7 @@ impl Endpoint {
             timed_out: tx.progress.phase == Phase::Loss,
             disordered: tx.progress.phase == Phase::Open && sacked > 0,
             retransmits: tx.retries,
-            backoff: tx.rtt.backoff(),
+            backoff: if self.waits_for_driver() { 0 } else { tx.rtt.backoff().max(tx.probes) },
             probes: tx.probes,
             timestamps: self.timestamps,
             sack: self.sack,
@@ -131,6 +132,32 @@ impl Endpoint {
         if self.tx.max == 0 && self.config.window_scaling {
             self.rx.shift = self.rx.shift.max(shift.min(crate::MAX_SHIFT));
         }
+    }
+
+    /// The receive buffer is memory, of which segments take more than they carry, as in Linux. Before the handshake.
+    pub fn set_receive_memory(&mut self, how: ReceiveMemory) {
+        if self.tx.max == 0 {
+            self.rx.memory = Some(Box::new(Memory::new(how)));
+        }
+    }
+
+    /// The application sets the size of that memory, octets (`SO_RCVBUF`).
+    pub fn set_receive_memory_size(&mut self, octets: u64) {
+        if let Some(memory) = &mut self.rx.memory {
+            memory.set_buffer(octets);
+        }
+    }
+
+    /// The application has accepted the connection: that memory may grow for what lies beyond a hole.
+    pub fn set_accepted(&mut self) {
+        if let Some(memory) = &mut self.rx.memory {
+            memory.set_accepted();
+        }
+    }
+
+    /// How that memory stands; zeros where there is none.
+    pub fn receive_memory(&self) -> MemoryReport {
+        self.rx.memory.as_ref().map_or_else(MemoryReport::default, |memory| memory.report())
     }
 
     /// While corked, what does not fill a segment waits (`TCP_CORK`, `MSG_MORE`); where nothing is in flight, until the persist timer

@@ -5,6 +5,7 @@ use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::{Endpoint, Timer};
 use crate::receive::autotune::Echo;
+use crate::receive::memory::Drop;
 use crate::receive::quick_ack::{InOrder, Owed};
 use crate::receive::receive_buffer::Arrival;
 use crate::{Event, State};
@@ -18,9 +19,12 @@ impl Endpoint {
         // Acceptable segments begin at most their own length before RCV.NXT, which is never negative.
         let Some(position) = self.rx.buffer.next().checked_add_signed(start) else { return };
         let offered = segment.payload.len() as u64;
-        let owed_before = self.rx.ack_now;
         let right_edge = self.rx.next() + self.rx.window();
-        let kept = right_edge.saturating_sub(position).min(offered);
+        let kept = match &self.rx.memory {
+            None => right_edge.saturating_sub(position).min(offered),
+            Some(_) => self.keep_whole(segment, start, offered),
+        };
+        let owed_before = self.rx.ack_now;
         if offered > 0 {
             self.counters.data_segments_received += 1;
             if self.ecn.is_some() {
@@ -35,6 +39,9 @@ impl Endpoint {
                 self.rx.buffer.insert(position, &segment.payload.slice(0, kept as usize))
             };
             self.note_arrival(arrival, repeated);
+            if self.rx.memory.is_some() {
+                self.take_memory(arrival, segment, position, kept);
+            }
             if segment.rare.is_some() {
                 self.startup_measure(now, segment);
             }
@@ -47,11 +54,52 @@ impl Endpoint {
             self.rx.ack_now = true;
         }
         if self.rx.fin == Some(self.rx.buffer.next()) {
+            if self.config.linux_details {
+                // `tcp_fin` forgets all that was to be SACKed, a duplicate too.
+                self.rx.dsack = None;
+            }
             let first = self.config.linux_details && self.state == State::Established;
             self.on_fin(now);
             if first {
                 self.delay_fin(now, owed_before);
             }
+        }
+    }
+
+    /// Where memory counts, a segment is taken whole or not at all (`tcp_data_queue`): its octets that are kept. `start`: as for
+    /// [`Endpoint::on_text`].
+    #[cold]
+    fn keep_whole(&mut self, segment: &Segment, start: i64, offered: u64) -> u64 {
+        let (window, waits) = (self.rx.window(), self.rx.buffer.readable() > 0);
+        let Some(memory) = &mut self.rx.memory else { return offered };
+        if window == 0 && segment.seq_len() > 0 && offered > 0 && start <= 0 {
+            memory.count(Drop::ZeroWindow);
+            self.rx.ack_now = true;
+            return 0;
+        }
+        if start > 0 && start >= window as i64 {
+            memory.count(Drop::BeyondWindow);
+            return 0;
+        }
+        // A bare FIN is taken in any case.
+        let taken = memory.schedule(offered, start <= 0, waits) || offered == 0;
+        // `ICSK_ACK_NOMEM | ICSK_ACK_NOW`
+        self.rx.ack_now |= memory.is_out();
+        if taken { offered } else { 0 }
+    }
+
+    /// A segment was taken, or was not.
+    #[cold]
+    fn take_memory(&mut self, arrival: Arrival, segment: &Segment, position: u64, kept: u64) {
+        let pushed = segment.flags.contains(Flags::PSH);
+        let (next, grows) = (self.rx.buffer.next(), self.sack);
+        let Some(memory) = &mut self.rx.memory else { return };
+        match arrival {
+            Arrival::InOrder | Arrival::FilledHole => {
+                memory.take_in_order(position + kept, next, kept, pushed);
+            }
+            Arrival::OutOfOrder => memory.take_beyond(position, next, kept, pushed, grows),
+            Arrival::Duplicate | Arrival::Dropped => {}
         }
     }
 
@@ -120,8 +168,16 @@ impl Endpoint {
         let Some(engine) = &mut self.rx.quick_ack else { return };
         // The window as it was last offered.
         let window = window + unacknowledged;
-        let (len, pushed) = (segment.payload.len() as u64, segment.flags.contains(Flags::PSH));
-        let arrived = InOrder { len, pushed, unacknowledged, window, opened, rto, srtt };
+        let (mut len, pushed) = (segment.payload.len() as u64, segment.flags.contains(Flags::PSH));
+        let (mut shrinks, mut tight, mut opened, mut full) = (false, false, opened, None);
+        if let Some(memory) = &self.rx.memory {
+            opened = memory.grew();
+            (shrinks, tight) = (memory.shrinks(self.rx.shift), memory.is_tight());
+            (len, full) = (memory.unit(len), Some(memory.segment()));
+        }
+        let grew = self.rx.memory.is_some() && opened;
+        let arrived =
+            InOrder { len, pushed, unacknowledged, window, opened, shrinks, tight, full, rto, srtt };
         let owed = match arrival {
             Arrival::InOrder => engine.on_in_order(now, &arrived),
             // RFC 5681 §4.2: a hole that closes is acknowledged at once.
@@ -130,7 +186,12 @@ impl Endpoint {
                 Owed::Now
             }
             Arrival::FilledHole => engine.on_hole(srtt, true, sack, false),
-            Arrival::OutOfOrder => engine.on_hole(srtt, false, sack, third),
+            Arrival::OutOfOrder => {
+                if grew {
+                    engine.on_opened();
+                }
+                engine.on_hole(srtt, false, sack, third)
+            }
             Arrival::Duplicate | Arrival::Dropped => Owed::Now,
         };
         match owed {

@@ -193,7 +193,7 @@ impl Endpoint {
             self.tx.corked = false;
             return;
         }
-        if self.give_up(now) {
+        if self.help.is_some() && self.asks_driver_again(now) || self.give_up(now) {
             return;
         }
         self.tx.retries = self.tx.retries.saturating_add(1);

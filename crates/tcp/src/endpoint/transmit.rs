@@ -99,6 +99,8 @@ impl Endpoint {
         if self.tx.una != self.tx.max
             || self.tx.max <= 1
             || !(self.config.cwnd_validation && self.config.idle_restart)
+            // Linux looks when something is written and when the window changes (`tcp_slow_start_after_idle_check`), not before a probe.
+            || self.config.linux_details && self.tx.wnd == 0
         {
             return;
         }

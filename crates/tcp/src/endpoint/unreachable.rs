@@ -3,6 +3,7 @@
 use handfast_core::{Duration, Instant, SeqNum};
 
 use super::{Endpoint, Timer};
+use crate::Config;
 use crate::help::{Disruption, Help};
 
 impl Endpoint {
@@ -43,10 +44,11 @@ impl Endpoint {
     }
 
     /// R2 as a time (RFC 9293 §3.8.3 allows either), for who is told of the disruption: what all repetitions with their backoffs take
-    /// from the least RTO on (`retransmits_timed_out`, `tcp_model_timeout`).
+    /// from the least RTO on (`retransmits_timed_out`, `tcp_model_timeout`); where there is none, from the first of RFC 6298 §2.1.
     pub(super) fn is_disrupted_too_long(&self, now: Instant) -> bool {
         let Some(told) = self.help.as_ref().and_then(|help| help.disruption) else { return false };
-        let (least, most) = (self.config.rto_min, self.config.rto_max);
+        let Config { rto_min, rto_initial, rto_max: most, .. } = *self.config;
+        let least = if rto_min == Duration::ZERO { rto_initial } else { rto_min };
         let times = (0..=self.config.data_retries).map(|n| least.saturating_mul(1 << n.min(32)).min(most));
         now.since(told.since) >= times.fold(Duration::ZERO, |sum, time| sum + time)
     }

@@ -28,6 +28,17 @@ pub(crate) struct Help {
     pub(crate) path: Option<PathMtu>,
     /// [`None`]: routers say nothing of the peer since something was acknowledged.
     pub(crate) disruption: Option<Disruption>,
+    /// [`None`]: the driver has taken all so far.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+/// The driver's queue has refused new data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal {
+    /// SND.MAX then: once it has moved, that is over.
+    pub(crate) at: u64,
+    /// When the driver was first asked again (`icsk_probes_tstamp`).
+    pub(crate) probing_since: Option<Instant>,
 }
 
 /// A disruption that routers tell of (RFC 6069).
@@ -46,6 +57,6 @@ impl Help {
     }
     /// Whether the configuration asks for any or not.
     pub(crate) fn with(config: &Config) -> Box<Self> {
-        Box::new(Self { vho: Vho::new(config.vho), iosl: None, path: None, disruption: None })
+        Box::new(Self { vho: Vho::new(config.vho), iosl: None, path: None, disruption: None, refusal: None })
     }
 }

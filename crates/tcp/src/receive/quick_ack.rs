@@ -42,6 +42,11 @@ pub(crate) struct InOrder {
     /// The window we offer, and whether this segment has opened it.
     pub(crate) window: u64,
     pub(crate) opened: bool,
+    /// The window that could be offered is less than what was, and less than half of the buffer is free.
+    pub(crate) shrinks: bool,
+    pub(crate) tight: bool,
+    /// The size of a full segment, where somebody else measures it.
+    pub(crate) full: Option<u64>,
     /// The sender's estimates, which bound the delay.
     pub(crate) rto: Duration,
     pub(crate) srtt: Duration,
@@ -87,13 +92,19 @@ impl QuickAck {
     /// `tcp_event_data_recv`, then `__tcp_ack_snd_check`: a segment extended the in-order data, and no hole is left.
     pub(crate) fn on_in_order(&mut self, now: Instant, arrived: &InOrder) -> Owed {
         self.measure_rcv_mss(arrived);
+        self.rcv_mss = arrived.full.unwrap_or(self.rcv_mss);
         self.adapt(now, arrived);
         if arrived.opened {
             self.on_opened();
         }
         self.duplicates = 0;
-        // "More than one full frame received", or quick-ACK mode.
-        if arrived.unacknowledged > self.rcv_mss || (self.quick > 0 && !self.pingpong) {
+        let frame = arrived.unacknowledged > self.rcv_mss;
+        if frame && arrived.tight {
+            // `__tcp_select_window`, which is asked then.
+            self.quick = 0;
+        }
+        // "More than one full frame received", and the window is no narrower; or quick-ACK mode.
+        if frame && !arrived.shrinks || (self.quick > 0 && !self.pingpong) {
             return Owed::Now;
         }
         Owed::Within(self.delay(arrived.srtt))
@@ -238,6 +249,9 @@ mod tests {
         unacknowledged: 1000,
         window: 64_000,
         opened: false,
+        shrinks: false,
+        tight: false,
+        full: None,
         rto: Duration::from_millis(200),
         srtt: Duration::ZERO,
     };

@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use handfast_core::{Instant, SeqNum};
 
 use crate::receive::autotune::{Autotune, Echo};
+use crate::receive::memory::Memory;
 use crate::receive::quick_ack::QuickAck;
 use crate::receive::receive_buffer::ReceiveBuffer;
 use crate::{Acks, Config};
@@ -27,6 +28,8 @@ pub(crate) struct Receiver {
     pub(crate) quick_ack: Option<Box<QuickAck>>,
     /// Linux's window, where it is on; `capacity` follows it.
     autotune: Option<Box<Autotune>>,
+    /// What the window follows from instead, where the socket counts memory.
+    pub(crate) memory: Option<Box<Memory>>,
     pub(crate) ts_recent_at: Instant,
     /// The peer's initial sequence number.
     pub(crate) irs: SeqNum,
@@ -79,6 +82,7 @@ impl Receiver {
             dsack: None,
             quick_ack: (config.acks == Acks::Linux).then(|| Box::new(QuickAck::new(config.delayed_ack))),
             autotune: autotune.map(|(tune, _)| Box::new(tune)),
+            memory: None,
         }
     }
 
@@ -87,13 +91,18 @@ impl Receiver {
         self.irs = irs;
         self.last_ack_sent = irs + 1;
         // The window of our SYN is never scaled (RFC 7323 §2.2).
-        self.edge = u64::from(self.offer_on_syn());
+        let offered = self.memory.as_ref().map(|memory| memory.offered());
+        self.edge = offered.unwrap_or_else(|| u64::from(self.offer_on_syn()));
     }
 
     /// Window scaling is off: the peer did not offer it.
     pub(crate) fn without_scaling(&mut self) {
         self.shift = 0;
         self.capacity = self.capacity.min(u64::from(u16::MAX));
+        if let Some(memory) = &mut self.memory {
+            memory.without_scaling();
+            self.edge = self.edge.min(memory.offered());
+        }
         if let Some(tune) = &mut self.autotune {
             tune.bound(self.capacity);
         }
@@ -143,6 +152,9 @@ impl Receiver {
             // What is on its way is still taken: the edge stays.
             return 0;
         }
+        if self.memory.is_some() {
+            return self.offer_memory();
+        }
         // RFC 9293 §3.8.6.2.2, SWS avoidance: in steps of a segment or half the buffer, whichever is smaller.
         let slack = self.slack();
         if slack >= mss.min(self.capacity / 2).max(1) {
@@ -151,11 +163,21 @@ impl Receiver {
         u16::try_from(self.window() >> self.shift).unwrap_or(u16::MAX)
     }
 
+    /// As the memory that is left has it.
+    #[cold]
+    fn offer_memory(&mut self) -> u16 {
+        let (next, current) = (self.next(), self.window());
+        let offered = self.memory.as_mut().map_or(0, |memory| memory.offer(current, self.shift));
+        self.edge = next + offered;
+        u16::try_from(offered >> self.shift).unwrap_or(u16::MAX)
+    }
+
     /// The window field of a SYN: not scaled.
     pub(crate) fn offer_on_syn(&self) -> u16 {
         let window = match &self.autotune {
             // Data that came with the peer's SYN take from it (RFC 7413).
             _ if self.buffer.next() > 0 => self.window(),
+            _ if self.memory.is_some() => self.memory.as_ref().map_or(0, |memory| memory.offered()),
             Some(tune) => tune.ssthresh(),
             None => self.capacity,
         };
@@ -166,6 +188,10 @@ impl Receiver {
     /// the buffer, as 4.4BSD does; where Linux's rules hold, if it is half closed and doubles (`tcp_cleanup_rbuf`).
     pub(crate) fn owes_window_update(&self, mss: u64) -> bool {
         if self.frozen {
+            return false;
+        }
+        if self.memory.is_some() {
+            // It is asked for when something is read.
             return false;
         }
         if self.autotune.is_some() {
@@ -196,7 +222,15 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
             let space = tune.on_read(next - waiting, waiting, beyond);
+            if let Some(memory) = &mut self.memory {
+                memory.follow_reading(space);
+            }
             self.capacity = self.capacity.max(space.unwrap_or_default());
+        }
+        let current = self.window();
+        if let Some(memory) = &mut self.memory {
+            memory.read(self.buffer.next() - self.buffer.readable());
+            self.ack_now |= !self.finished && memory.owes_update(current, self.shift);
         }
         if let Some(engine) = &self.quick_ack
             && self.unacknowledged > 0

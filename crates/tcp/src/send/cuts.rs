@@ -19,10 +19,11 @@ impl Cuts {
         self.0.insert(una);
     }
 
-    /// Where the last segment ends that is longer than `smss`.
-    pub(super) fn longer(&self, smss: u64) -> Option<u64> {
-        let ends = self.0.iter().zip(self.0.iter().skip(1));
-        ends.rev().find(|&(start, end)| end - start > smss).map(|(_, &end)| end)
+    /// Where the last segment outstanding ends that is longer than `smss`; the first begins at `una`.
+    pub(super) fn longer(&self, una: u64, smss: u64) -> Option<u64> {
+        let mut start = una;
+        let longer = self.0.range(una..).filter(|&&end| end - std::mem::replace(&mut start, end) > smss);
+        longer.last().copied()
     }
 
     /// The whole segments of a block; [`None`]: it has none.
@@ -38,6 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_first_segment_is_known_though_nothing_was_acknowledged() {
+        let mut cuts = Cuts::default();
+        cuts.insert(1461);
+        assert_eq!([1460, 1160].map(|smss| cuts.longer(1, smss)), [None, Some(1461)]);
+    }
+
+    #[test]
     fn a_block_counts_as_far_as_it_holds_whole_segments() {
         let mut cuts = Cuts::default();
         cuts.advance(1);
@@ -49,6 +57,7 @@ mod tests {
         assert_eq!(whole(1000, 2500), Some((1001, 2001)));
         assert_eq!(whole(2500, 2501), None);
         assert_eq!(whole(1500, 2400), None);
+        assert_eq!([1000, 999, 499].map(|smss| cuts.longer(1, smss)), [None, Some(2001), Some(2501)]);
         cuts.advance(1001);
         assert_eq!(cuts.whole(Range { start: 900, end: 2001 }), Some(Range { start: 1001, end: 2001 }));
     }

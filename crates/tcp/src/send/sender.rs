@@ -135,7 +135,7 @@ impl Sender {
     /// there is none.
     pub(crate) fn longest_end(&self) -> Option<u64> {
         let end = match &self.cuts {
-            Some(cuts) => cuts.longer(self.window.smss),
+            Some(cuts) => cuts.longer(self.una, self.window.smss),
             None => Some(self.max),
         };
         end.filter(|&end| end > self.una)

@@ -65,6 +65,19 @@ fn repetitions_that_routers_answer_do_not_end_the_connection_before_its_time() {
 }
 
 #[test]
+fn without_a_least_rto_its_time_is_that_of_the_first_one() {
+    let mut config = ten("sack");
+    config.rto_min = handfast_core::Duration::ZERO;
+    let mut s = bulk(config, 10);
+    while s.timeouts().len() < 2 {
+        let next = s.pair.client.deadline().map_or(0, |at| s.ms(at));
+        s.run(next, |_| Fate::Drop);
+    }
+    told(&mut s, CLIENT_ISS + 1);
+    assert_eq!(ends_within(&mut s, 60_000), None);
+}
+
+#[test]
 fn who_names_another_segment_or_is_late_changes_nothing() {
     let mut s = twice_timed_out("sack");
     let deadline = s.pair.client.deadline();

@@ -21,6 +21,8 @@ pub(crate) struct Arrivals {
     pub(crate) dsack: Option<Range>,
     /// When the first and the last segment left that it newly SACKs, of those that never went again (`first_sackt`, `last_sackt`).
     pub(crate) sacked: Option<(Instant, Instant)>,
+    /// What arrived was sent before something that had arrived already.
+    pub(crate) overtaken: bool,
 }
 
 impl Rack {

@@ -95,7 +95,7 @@ impl Rack {
         range: Range,
         is_older: impl Fn(Instant) -> bool,
     ) -> bool {
-        let Self { log, window, newest, rtt, fack, .. } = self;
+        let Self { log, window, newest, rtt, fack, arrivals, .. } = self;
         let mut once = false;
         log.delivered(range, |stamp, again| {
             let sample = now.since(stamp.at);
@@ -109,7 +109,8 @@ impl Rack {
                 window.sample(now, sample);
                 // Step 3.
                 if stamp.end < *fack {
-                    window.reordered(*fack - range.start);
+                    window.reordered(*fack - range.start, arrivals.overtaken);
+                    arrivals.overtaken = true;
                 }
             }
             *rtt = sample;
@@ -121,7 +122,7 @@ impl Rack {
 
     /// Linux's `tcp_try_undo_partial`: the original of what was repeated from `start` on has arrived, late.
     pub(crate) fn original_came(&mut self, start: u64) {
-        self.window.reordered(self.fack - start);
+        self.window.reordered(self.fack - start, false);
     }
 
     /// Step 5.

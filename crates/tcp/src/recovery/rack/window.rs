@@ -18,7 +18,7 @@ pub(crate) struct ReorderingWindow {
     seen: bool,
     /// Linux's `tp->reordering`, in octets: by how far a segment was overtaken at most.
     extent: u64,
-    /// How often one was overtaken.
+    /// How many acknowledgements have shown that.
     times: u32,
     mult: u8,
     persist: u8,
@@ -46,10 +46,10 @@ impl ReorderingWindow {
     }
 
     /// Step 3: a segment sent once has arrived behind one sent after it, which ends `extent` octets beyond the beginning of the
-    /// first (Linux: `tcp_check_sack_reordering`).
-    pub(crate) fn reordered(&mut self, extent: u64) {
+    /// first (Linux: `tcp_check_sack_reordering`). `again`: the same acknowledgement has shown another.
+    pub(crate) fn reordered(&mut self, extent: u64, again: bool) {
         self.seen = true;
-        self.times = self.times.saturating_add(1);
+        self.times = self.times.saturating_add((!again).into());
         self.extent = self.extent.max(extent);
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn reordered() -> ReorderingWindow {
         let mut w = ReorderingWindow::default();
         w.sample(Instant::ZERO, MS(100));
-        w.reordered(2000);
+        w.reordered(2000, false);
         w
     }
 

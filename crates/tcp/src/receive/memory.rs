@@ -1,0 +1,514 @@
+//! What a receive buffer is in Linux: memory, of which segments take more than they carry, and a window that follows from what is left
+//! (`tcp_input.c`, `tcp_output.c`; names as there). For sockets that scripts look at: simulations have [`super::autotune`] alone.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// `TCP_RMEM_TO_WIN_SCALE`, and the ratio before anything has come: half of the memory counts as window.
+const RATIO_SHIFT: u32 = 8;
+const DEFAULT_RATIO: u64 = 1 << (RATIO_SHIFT - 1);
+/// `SOCK_MIN_RCVBUF`, about.
+const LEAST_BUFFER: u64 = 2_304;
+/// `TCP_MSS_DEFAULT`
+const FIRST_MSS: u64 = 536;
+/// `TCP_MIN_MSS`
+const LEAST_MSS: u64 = 88;
+/// `TCP_INIT_CWND`
+const FIRST_ROUND: u64 = 10;
+/// Segments in order smaller than this do not open the window (`tcp_event_data_recv`).
+const LEAST: u64 = 128;
+
+/// What a `struct sk_buff` takes; its end; a head in the cache of small ones; headroom.
+const BUFFER: u64 = 256;
+const SHARED_INFO: u64 = 320;
+const SMALL_HEAD: u64 = 576;
+const HEADROOM: u64 = 64;
+const PAGE: u64 = 4_096;
+
+/// A receive buffer as a socket has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveMemory {
+    /// `sk_rcvbuf`, octets.
+    pub buffer: u64,
+    /// What it may grow to (`tcp_rmem[2]`), octets.
+    pub most: u64,
+    /// The application has set it (`SO_RCVBUF`): it stays.
+    pub locked: bool,
+    /// The segment size of our SYN, octets.
+    pub mss: u16,
+    /// IP's and TCP's headers of a segment, octets.
+    pub headers: u64,
+    /// Segments that arrive joined have so many octets each (`gso_size`); [`None`]: they arrive one by one.
+    pub joined: Option<u64>,
+}
+
+/// How it stands, for `TCP_INFO` and `SO_MEMINFO`; octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// `sk_rcvbuf`
+    pub buffer: u64,
+    /// `sk_rmem_alloc`
+    pub used: u64,
+    /// `rcv_mss`
+    pub segment: u64,
+    /// `rcv_ssthresh`
+    pub window_limit: u64,
+    /// `rcvq_space.space`
+    pub space: u64,
+    /// Segments dropped: they went beyond the window (`BeyondWindow`).
+    pub beyond_window: u64,
+    /// The window was closed (`TCPZeroWindowDrop`).
+    pub zero_window: u64,
+    /// There was no memory (`TCPRcvQDrop`).
+    pub no_memory: u64,
+}
+
+/// The buffer of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    how: ReceiveMemory,
+    /// `scaling_ratio`, in 256ths.
+    ratio: u64,
+    clamp: u64,
+    ssthresh: u64,
+    rcv_mss: u64,
+    /// `last_seg_size`: zero after a full segment.
+    last: u64,
+    /// `rcvq_space.space`
+    space: u64,
+    /// `rcv_wnd`: the window as it was last offered.
+    offered: u64,
+    used: u64,
+    /// Memory of each segment in order, by where it ends.
+    ready: VecDeque<(u64, u64)>,
+    /// Of those beyond a hole, by where they begin: end and memory.
+    beyond: BTreeMap<u64, (u64, u64)>,
+    /// `ICSK_ACK_NOMEM`
+    exhausted: bool,
+    /// The application has the connection.
+    accepted: bool,
+    /// The last segment has opened the window.
+    grew: bool,
+    drops: [u64; 3],
+}
+
+/// Why a segment is dropped: the index of what counts it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Drop {
+    BeyondWindow,
+    ZeroWindow,
+    NoMemory,
+}
+
+impl Memory {
+    pub(crate) fn new(how: ReceiveMemory) -> Self {
+        let mss = u64::from(how.mss);
+        let full = (how.buffer * DEFAULT_RATIO) >> RATIO_SHIFT;
+        // `tcp_select_initial_window`: whole segments.
+        let offered = if full > mss { full / mss * mss } else { full };
+        // `tcp_init_buffer_space`: "Force reservation of one segment."
+        let clamp = if full > 2 * mss { (full - mss).max(2 * mss) } else { full };
+        let ssthresh = offered.min(clamp);
+        Self {
+            how,
+            ratio: DEFAULT_RATIO,
+            clamp,
+            ssthresh,
+            last: 0,
+            rcv_mss: FIRST_MSS.min(mss).min(offered / 2),
+            space: ssthresh.min(FIRST_ROUND * mss),
+            offered,
+            used: 0,
+            ready: VecDeque::new(),
+            beyond: BTreeMap::new(),
+            exhausted: false,
+            accepted: false,
+            grew: false,
+            drops: [0; 3],
+        }
+    }
+
+    pub(crate) fn report(&self) -> MemoryReport {
+        let [beyond_window, zero_window, no_memory] = self.drops;
+        MemoryReport {
+            buffer: self.how.buffer,
+            used: self.used,
+            segment: self.rcv_mss,
+            window_limit: self.ssthresh,
+            space: self.space,
+            beyond_window,
+            zero_window,
+            no_memory,
+        }
+    }
+
+    /// The window that the handshake grants.
+    pub(crate) fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// Windows are not scaled.
+    pub(crate) fn without_scaling(&mut self) {
+        self.offered = self.offered.min(u64::from(u16::MAX));
+        self.ssthresh = self.ssthresh.min(self.offered);
+    }
+
+    /// The application sets it.
+    pub(crate) fn set_buffer(&mut self, octets: u64) {
+        (self.how.buffer, self.how.locked) = (octets, true);
+    }
+
+    pub(crate) fn set_accepted(&mut self) {
+        self.accepted = true;
+    }
+
+    /// `rcv_mss`
+    pub(crate) fn segment(&self) -> u64 {
+        self.rcv_mss
+    }
+
+    /// Octets of a segment as `tcp_measure_rcv_mss` counts them.
+    pub(crate) fn unit(&self, len: u64) -> u64 {
+        self.how.joined.map_or(len, |joined| joined.min(len))
+    }
+
+    /// There was no memory for the last segment.
+    pub(crate) fn is_out(&self) -> bool {
+        self.exhausted
+    }
+
+    /// Whether the last segment has opened the window.
+    pub(crate) fn grew(&self) -> bool {
+        self.grew
+    }
+
+    pub(crate) fn count(&mut self, why: Drop) {
+        self.drops[why as usize] += 1;
+    }
+
+    /// `tcp_win_from_space`
+    fn window_in(&self, memory: u64) -> u64 {
+        (memory * self.ratio) >> RATIO_SHIFT
+    }
+
+    /// `tcp_space`
+    fn free(&self) -> u64 {
+        self.window_in(self.how.buffer.saturating_sub(self.used))
+    }
+
+    /// `skb->truesize` of a segment with so many octets of payload, as a TUN device of Linux 6.18 makes it (measured): a small head, one
+    /// block of a power of two, or pages.
+    fn truesize(&self, len: u64) -> u64 {
+        let head = HEADROOM + self.how.headers + len + SHARED_INFO;
+        match head {
+            ..=SMALL_HEAD => BUFFER + SMALL_HEAD,
+            _ if head <= 2 * PAGE => BUFFER + head.next_power_of_two(),
+            _ => BUFFER + head.next_multiple_of(PAGE),
+        }
+    }
+
+    /// A segment of `len` octets is to be kept (`tcp_try_rmem_schedule`): whether there is memory. Where nothing waits it is taken
+    /// all the same, and the window is closed.
+    pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
+        let needed = self.truesize(len);
+        if self.used > 0 && self.used + needed > self.how.buffer {
+            // `tcp_prune_queue`. It would also forget what was SACKed; here nothing is.
+            self.clamp_window();
+        }
+        let fits = self.used + needed <= self.how.buffer;
+        self.exhausted = in_order && !fits;
+        if self.exhausted && waits && len > 0 {
+            self.count(Drop::NoMemory);
+        }
+        fits || in_order && !waits
+    }
+
+    /// `tcp_clamp_window`
+    fn clamp_window(&mut self) {
+        if self.how.buffer < self.how.most && !self.how.locked {
+            self.how.buffer = self.used.min(self.how.most).max(self.how.buffer);
+        }
+        if self.used > self.how.buffer {
+            self.ssthresh = self.clamp.min(2 * u64::from(self.how.mss));
+        }
+    }
+
+    /// A segment in order was taken, up to `end`; what lay beyond the hole that it fills, up to `next`, is in order too.
+    pub(crate) fn take_in_order(&mut self, end: u64, next: u64, len: u64, pushed: bool) {
+        let memory = self.truesize(len);
+        self.used += memory;
+        self.ready.push_back((end, memory));
+        let mut reached = end;
+        while let Some(first) = self.beyond.first_entry().filter(|first| *first.key() < next) {
+            let (end, memory) = first.remove();
+            if end > reached {
+                reached = end;
+                self.ready.push_back((end, memory));
+            } else {
+                // `tcp_ofo_queue`: nothing in it is new.
+                self.used -= memory;
+            }
+        }
+        self.measure(len, memory, pushed);
+        self.grew = false;
+        if len >= LEAST {
+            self.grow(len, memory);
+        }
+    }
+
+    /// A segment beyond a hole was taken (`tcp_data_queue_ofo`). `grows`: SACK is on.
+    pub(crate) fn take_beyond(&mut self, start: u64, next: u64, len: u64, pushed: bool, grows: bool) {
+        let memory = self.truesize(len);
+        self.measure(len, memory, pushed);
+        if grows {
+            self.grow(len, memory);
+        }
+        // `tcp_data_queue_ofo`: what it covers goes.
+        let covered = self.beyond.range(start..start + len).filter(|&(_, &(end, _))| end <= start + len);
+        for (at, memory) in covered.map(|(&at, &(_, memory))| (at, memory)).collect::<Vec<_>>() {
+            self.beyond.remove(&at);
+            self.used -= memory;
+        }
+        self.used += memory;
+        if let Some((_, before)) = self.beyond.insert(start, (start + len, memory)) {
+            self.used -= before;
+        }
+        if self.accepted {
+            let farthest = self.beyond.values().map(|&(end, _)| end).max().unwrap_or(next);
+            self.follow(2 * self.space + farthest.saturating_sub(next));
+        }
+    }
+
+    /// `tcp_rcv_space_adjust`: what the application reads in a round trip asks for such a window.
+    pub(crate) fn follow_reading(&mut self, window: Option<u64>) {
+        if let Some(window) = window {
+            self.follow(window);
+        }
+    }
+
+    /// The application has read up to `copied`.
+    pub(crate) fn read(&mut self, copied: u64) {
+        while let Some((_, memory)) = self.ready.front().copied().filter(|&(end, _)| end <= copied) {
+            self.ready.pop_front();
+            self.used -= memory;
+        }
+    }
+
+    /// `tcp_rcvbuf_grow`: the buffer holds a window of so many octets at least.
+    fn follow(&mut self, window: u64) {
+        let buffer = ((window << RATIO_SHIFT) / self.ratio).min(self.how.most);
+        if !self.how.locked && buffer > self.how.buffer {
+            self.how.buffer = buffer;
+            self.clamp = self.window_in(buffer);
+        }
+    }
+
+    /// `tcp_measure_rcv_mss`
+    fn measure(&mut self, len: u64, memory: u64, pushed: bool) {
+        let unit = self.unit(len);
+        let last = std::mem::take(&mut self.last);
+        if unit < self.rcv_mss {
+            // What is smaller counts once two in a row are alike: segments that are full, as far as their sender is concerned.
+            if unit >= FIRST_MSS || unit >= LEAST_MSS && !pushed {
+                self.last = unit;
+                self.rcv_mss = if unit == last { unit } else { self.rcv_mss };
+            }
+            return;
+        }
+        if unit != self.rcv_mss {
+            let before = std::mem::replace(&mut self.ratio, ((len << RATIO_SHIFT) / memory).clamp(1, 255));
+            if before != self.ratio {
+                self.set_clamp(self.window_in(self.how.buffer));
+            }
+        }
+        self.rcv_mss = unit.min(u64::from(self.how.mss));
+    }
+
+    /// `tcp_set_window_clamp`
+    fn set_clamp(&mut self, window: u64) {
+        let before = std::mem::replace(&mut self.clamp, window.max(LEAST_BUFFER / 2));
+        if self.clamp < before {
+            self.ssthresh = self.ssthresh.min(self.clamp);
+        } else if self.clamp > before {
+            self.ssthresh = self.ssthresh.max(self.offered.min(self.clamp));
+        }
+        self.space = self.space.min(self.clamp);
+    }
+
+    /// `tcp_grow_window`
+    fn grow(&mut self, len: u64, memory: u64) {
+        let room = self.clamp.min(self.free()).saturating_sub(self.ssthresh);
+        let least =
+            if self.window_in(memory) <= len { 2 * u64::from(self.how.mss) } else { self.later(len, memory) };
+        self.grew = least > 0 && room > 0;
+        if self.grew {
+            self.ssthresh += room.min(least.max(2 * len));
+        }
+    }
+
+    /// `__tcp_grow_window`: "Increase window, if skb with such overhead will fit to rcvbuf in future."
+    fn later(&self, len: u64, memory: u64) -> u64 {
+        let (mut memory, mut window) = (self.window_in(memory) / 2, self.window_in(self.how.most) / 2);
+        while self.ssthresh <= window {
+            if memory <= len {
+                return 2 * self.rcv_mss;
+            }
+            (memory, window) = (memory / 2, window / 2);
+        }
+        0
+    }
+
+    /// Less than half is free: acknowledgements are not hurried.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.free() < self.clamp.min(self.window_in(self.how.buffer)) / 2
+    }
+
+    /// Whether the window that could be offered is less than what was.
+    pub(crate) fn shrinks(&self, shift: u8) -> bool {
+        self.select(shift) < self.offered
+    }
+
+    /// `tcp_cleanup_rbuf`: whether reading has opened the window so far that the peer is told. `current`: what is left of it.
+    pub(crate) fn owes_update(&self, current: u64, shift: u8) -> bool {
+        let new = self.select(shift);
+        2 * current <= self.clamp && new > 0 && new >= 2 * current
+    }
+
+    /// `__tcp_select_window`
+    fn select(&self, shift: u8) -> u64 {
+        let allowed = self.window_in(self.how.buffer);
+        let full = self.clamp.min(allowed);
+        let mss = self.rcv_mss.min(full);
+        let mut free = self.free();
+        if free < full / 2 {
+            free = free >> shift << shift;
+            if free < allowed >> 4 || free < mss {
+                return 0;
+            }
+        }
+        free = free.min(self.ssthresh);
+        if shift > 0 {
+            return free.next_multiple_of(1 << shift);
+        }
+        let window = self.offered;
+        if window + mss <= free || window > free {
+            free / mss.max(1) * mss
+        } else if mss == full && free > window + full / 2 {
+            free
+        } else {
+            window
+        }
+    }
+
+    /// `tcp_select_window`: what is offered now. `current`: what is left of what was, which does not shrink.
+    pub(crate) fn offer(&mut self, current: u64, shift: u8) -> u64 {
+        self.offered = if std::mem::take(&mut self.exhausted) {
+            0
+        } else {
+            self.select(shift).max(current.next_multiple_of(1 << shift))
+        };
+        self.offered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOW: ReceiveMemory = ReceiveMemory {
+        buffer: 20_000,
+        most: 6_291_456,
+        locked: true,
+        mss: 1460,
+        headers: 40,
+        joined: Some(1000),
+    };
+
+    #[test]
+    fn segments_take_what_linux_was_measured_to_take() {
+        let memory = Memory::new(HOW);
+        for (len, size) in [
+            (1, 832),
+            (100, 832),
+            (152, 832),
+            (153, 1280),
+            (500, 1280),
+            (1000, 2304),
+            (1460, 2304),
+            (2000, 4352),
+            (4000, 8448),
+            (5840, 8448),
+            (7768, 8448),
+            (8000, 12_544),
+            (9000, 12_544),
+            (14_600, 16_640),
+            (20_000, 20_736),
+            (39_000, 41_216),
+            (50_000, 53_504),
+            (65_000, 65_792),
+        ] {
+            assert_eq!(memory.truesize(len), size, "{len}");
+        }
+    }
+
+    #[test]
+    fn the_first_window_is_half_of_the_buffer_in_whole_segments() {
+        let memory = Memory::new(HOW);
+        assert_eq!((memory.offered(), memory.ssthresh, memory.clamp), (8760, 8540, 8540));
+        let large = Memory::new(ReceiveMemory { buffer: 540_000, ..HOW });
+        assert_eq!((large.ssthresh, large.space), (268_540, 14_600));
+    }
+
+    #[test]
+    fn what_waits_takes_from_the_window_by_its_memory() {
+        let mut memory = Memory::new(HOW);
+        assert!(memory.schedule(4000, true, false));
+        memory.take_in_order(4000, 4000, 4000, true);
+        // (20,000 - 8,448) x 121 / 256 = 5,460, in whole segments of 1,000.
+        assert_eq!((memory.ratio, memory.offer(4760, 0)), (121, 5000));
+        assert!(!memory.schedule(50_000, true, true), "something waits");
+        memory.read(4000);
+        assert_eq!(memory.used, 0);
+        assert!(memory.schedule(50_000, true, false), "nothing waits");
+        memory.take_in_order(54_000, 54_000, 50_000, true);
+        assert_eq!(memory.offer(0, 0), 0);
+        assert_eq!(memory.report().no_memory, 1);
+    }
+
+    #[test]
+    fn the_buffer_grows_with_what_lies_beyond_a_hole_once_somebody_has_the_connection() {
+        for (accepted, grown) in [(false, false), (true, true)] {
+            let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, locked: false, ..HOW });
+            memory.accepted = accepted;
+            memory.take_beyond(2000, 0, 39_000, false, true);
+            memory.take_beyond(41_000, 0, 60_000, false, true);
+            assert_eq!(memory.report().buffer > 131_072, grown);
+        }
+    }
+
+    #[test]
+    fn two_smaller_segments_in_a_row_are_full_ones() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, joined: None, ..HOW });
+        let mut take = |len, pushed| {
+            memory.measure(len, memory.truesize(len), pushed);
+            memory.segment()
+        };
+        assert_eq!([take(1460, false), take(1000, true), take(1000, true)], [1460, 1460, 1000]);
+        assert_eq!([take(1460, false), take(1000, false), take(600, false), take(1000, false)], [1460; 4]);
+        assert_eq!(
+            [take(200, true), take(200, true), take(200, false), take(200, false)],
+            [1460, 1460, 1460, 200]
+        );
+    }
+
+    #[test]
+    fn what_a_hole_hid_is_read_after_it() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, ..HOW });
+        memory.take_beyond(1000, 0, 1000, false, true);
+        memory.take_in_order(1000, 2000, 1000, true);
+        assert_eq!(memory.used, 2 * 2304);
+        memory.read(1000);
+        assert_eq!(memory.used, 2304);
+        memory.read(2000);
+        assert_eq!((memory.used, memory.beyond.len()), (0, 0));
+    }
+}
