@@ -52,9 +52,12 @@ pub(crate) struct Prague {
     marked: u64,
     /// When alpha was last updated.
     alpha_at: Instant,
-    /// When a mark last reduced the window, and SND.NXT then.
+    /// When a mark last reduced the window, SND.NXT then, and the window before.
     reduced_at: Instant,
     reduced_before: u64,
+    unreduced: u64,
+    /// SND.UNA at the last acknowledgement.
+    una: u64,
     second_half: bool,
 }
 
@@ -101,6 +104,7 @@ impl Prague {
         }
         let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
         self.saw_ce = true;
+        self.unreduced = self.window;
         let twice = u128::from(self.window) * u128::from(alpha);
         self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
@@ -150,6 +154,7 @@ impl Controller for Prague {
 
     fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
         let Some(path) = &ack.path else { return };
+        self.una = path.una;
         self.follow(window);
         self.count(window, ack, path);
         let half = ack.srtt.max(RTT_TARGET) / 2;
@@ -174,10 +179,13 @@ impl Controller for Prague {
         self.show(window);
     }
 
-    /// RFC 9331 §4.3: a loss is answered as Reno does (RFC 5681 §3.1 (4)).
+    /// RFC 9331 §4.3: a loss is answered as Reno does (RFC 5681 §3.1 (4)). RFC 8257 §3.3, RFC 3168 §6.1.2: a window of data is answered
+    /// once. Where a mark of it has reduced the window, both together halve it.
     fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         self.rest = 0;
-        (flight / 2).max(MIN_CWND * window.smss)
+        let is_of_marked = self.una < self.reduced_before;
+        let whole = if is_of_marked { self.unreduced.max(flight) } else { flight };
+        (whole / 2).min(flight).max(MIN_CWND * window.smss)
     }
 
     fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
@@ -292,6 +300,23 @@ mod tests {
         prague.on_ack(&mut window, &AckSample { phase: Phase::Recovery, ..ack(0, 1000, 1, 40) });
         assert_eq!((prague.window, window.cwnd), (10_000, 10_000), "recovery goes on");
         assert!(!prague.saw_ce);
+    }
+
+    #[test]
+    fn a_mark_and_a_loss_of_one_window_halve_it_together() {
+        // A quarter for the mark. The second loss is of data sent after it.
+        for (una, alpha, halved) in
+            [(50_000, 8, 50_000), (60_000, 8, 37_500), (50_000, 16, 50_000), (50_000, 0, 50_000)]
+        {
+            let mut window = Window::of(1000, 100, 100);
+            let mut prague =
+                Prague { saw_ce: true, alpha: ONE * alpha, round_end: u64::MAX, ..Prague::default() };
+            prague.on_ack(&mut window, &ack(100, 50_000, 1, 40));
+            prague.on_ack(&mut window, &AckSample { acked: 0, ..ack(120, una, 0, 40) });
+            let flight = window.cwnd;
+            prague.on_loss(&mut window, flight);
+            assert_eq!(window.ssthresh, halved, "{una} {alpha}");
+        }
     }
 
     #[test]
