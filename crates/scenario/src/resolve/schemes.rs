@@ -71,17 +71,15 @@ fn hears_marks(config: &Config, table: &SchemeTable) -> Checked<()> {
     if config.congestion_control != CongestionControl::Prague {
         return Ok(());
     }
-    let problem = |title: &str| Err(Problem::at(table.sender.span.clone(), title));
+    let problem = |title: &str| Problem::at(table.sender.span.clone(), title);
     if !config.accurate_ecn {
-        return problem("TCP Prague without accurate ECN")
-            .map_err(|it| it.help("`ecn = true, accurate_ecn = true`, as in the profile `prague`"));
+        let help = "`ecn = true, accurate_ecn = true`, as in the profile `prague`";
+        return Err(problem("TCP Prague without accurate ECN").help(help));
     }
     if table.receiver.is_none() {
-        return problem("TCP Prague, and a receiver that counts no marks").map_err(|it| {
-            it.help(
-                "`receiver = \"prague\"` counts them; `receiver = \"linux\"` makes the sender a Reno, paced",
-            )
-        });
+        let help =
+            "`receiver = \"prague\"` counts them; `receiver = \"linux\"` makes the sender a Reno, paced";
+        return Err(problem("TCP Prague, and a receiver that counts no marks").help(help));
     }
     Ok(())
 }

@@ -61,6 +61,11 @@ pub(crate) struct Prague {
     second_half: bool,
 }
 
+/// `prague_frac_cwnd_to_snd_cwnd`: cwnd is rounded up, so that the pace is what limits.
+fn rounded_up(window: u64, smss: u64) -> u64 {
+    window.div_ceil(smss) * smss
+}
+
 impl Prague {
     /// Whether it reacts as a flow with a round trip of [`RTT_TARGET`], where its own is shorter.
     fn is_rtt_independent(&self) -> bool {
@@ -127,11 +132,11 @@ impl Prague {
     }
 
     /// `prague_update_cwnd`: cwnd follows by a segment an acknowledgement, so that a reduction does not silence the sender; the pace follows
-    /// at once. `prague_frac_cwnd_to_snd_cwnd`: rounded up, so that the pace is what limits.
+    /// at once.
     fn step(&mut self, window: &mut Window) {
         let smss = window.smss;
         self.window = self.window.max(MIN_CWND * smss);
-        let due = self.window.div_ceil(smss) * smss;
+        let due = rounded_up(self.window, smss);
         window.set_cwnd(due.clamp(window.cwnd.saturating_sub(smss), window.cwnd + smss));
         if due < self.cwnd {
             window.ssthresh = window.cwnd;
@@ -192,7 +197,8 @@ impl Controller for Prague {
     /// once. Where a mark of it has reduced the window, both together halve it.
     fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         self.rest = 0;
-        let now = self.current(window).min(flight);
+        // The window that cwnd has not followed yet counts.
+        let now = rounded_up(self.current(window), window.smss).min(flight);
         let whole = if self.una < self.reduced_before { self.unreduced } else { now };
         (whole / 2).min(now).max(MIN_CWND * window.smss)
     }
