@@ -100,7 +100,7 @@ fn counting() -> Config {
 /// An acknowledgement whose field says that so many packets came marked.
 fn counted(s: &mut Script, octet: u64, sacks: &[(u64, u64)], marks: u16) {
     let mut ack = crate::script::ack(octet, sacks);
-    ack.flags = ack.flags | Flags((5 + marks) % 8 << 6);
+    ack.flags = ack.flags | Flags(((5 + marks) % 8) << 6);
     s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
 }
 
