@@ -260,7 +260,9 @@ mod tests {
         let capable = |packets: &[Flags]| {
             let mut ecn = Ecn::default();
             assert!(ecn.settle_accurate(syn_ack | Flags(0b010 << 6), true));
-            packets.iter().for_each(|&flags| ecn.test_field(flags));
+            for &flags in packets {
+                ecn.test_field(flags);
+            }
             ecn.on_send(true);
             let mark = ecn.on_build(&mut Answers::default()).1;
             let heeds = !ecn.on_delivered(ace(6), 1) && ecn.take_newly_marked() > 0;
