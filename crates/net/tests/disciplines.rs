@@ -48,6 +48,7 @@ prop_compose! {
                 Value::Size(at) => *at = Bytes(times.next().unwrap_or(1) % 5_000 + 1),
                 Value::Packets(at) => *at = (times.next().unwrap_or(1) % 40) as u32 + 1,
                 Value::Share(at) => *at = (times.next().unwrap_or(1) % 10_000) as u32 + 1,
+                Value::Part(at) => *at = (times.next().unwrap_or(1) % 9_999) as u32 + 1,
             }
         }
         queue

@@ -40,7 +40,7 @@ pub struct Config {
     pub threshold: Duration,
     /// All L4S packets are marked from `threshold` and this on.
     pub range: Duration,
-    /// Of the line, for Classic traffic while L4S traffic is waiting, in hundredths of a percent.
+    /// Of the line, for Classic traffic while L4S traffic is waiting, in hundredths of a percent: from 1 to 9,999, as neither may starve.
     pub classic_share: u32,
 }
 
@@ -83,7 +83,7 @@ impl super::Config for Config {
             Parameter { key: "rtt_max", about: rtt_max, value: Value::Time(&mut self.rtt_max) },
             Parameter { key: "threshold", about: threshold, value: Value::Time(&mut self.threshold) },
             Parameter { key: "range", about: range, value: Value::Time(&mut self.range) },
-            Parameter { key: "classic_share", about: share, value: Value::Share(&mut self.classic_share) },
+            Parameter { key: "classic_share", about: share, value: Value::Part(&mut self.classic_share) },
         ]
     }
 
@@ -144,7 +144,7 @@ impl Pi2 {
     /// A.1: `Tupdate = min(target, RTT_max/3)`, `alpha = 0.1 * Tupdate / RTT_max^2`, `beta = 0.3 / RTT_max`.
     fn new(config: &Config, now: Instant) -> Self {
         let tupdate = config.target.min(config.rtt_max / 3).max(LEAST_UPDATE);
-        let rtt_max = config.rtt_max.as_secs_f64();
+        let rtt_max = config.rtt_max.max(Duration::from_nanos(1)).as_secs_f64();
         Self {
             p: 0.0,
             prevq: 0.0,
@@ -192,9 +192,14 @@ pub struct DualPi2<H> {
 
 impl<H: Handle> DualPi2<H> {
     /// Empty queues. It draws nothing: `recur` spreads what it drops and marks evenly.
+    ///
+    /// Scenario files keep to the bounds of the parameters; what a caller sets beyond them is the nearest value within.
     pub fn new(config: &Config, _: Stream) -> Self {
         Self {
-            config: config.clone(),
+            config: Config {
+                classic_share: config.classic_share.clamp(1, WHOLE as u32 - 1),
+                ..config.clone()
+            },
             l4s: Half::default(),
             classic: Half::default(),
             pi2: Pi2::new(config, Instant::ZERO),
@@ -244,7 +249,11 @@ impl<H: Handle> DualPi2<H> {
             return 0.0;
         }
         let over = qdelay.saturating_sub(self.config.threshold);
-        (over.as_secs_f64() / self.config.range.as_secs_f64()).min(1.0)
+        if over >= self.config.range {
+            // A step where the range is nothing.
+            return f64::from(u8::from(qdelay >= self.config.threshold));
+        }
+        over.as_secs_f64() / self.config.range.as_secs_f64()
     }
 
     /// A.2, the L4S half of `dualpi2_dequeue`.
@@ -330,7 +339,11 @@ mod tests {
     use super::*;
 
     fn dualpi2() -> DualPi2<u32> {
-        DualPi2::new(&Config::default(), Stream::new(1, "queue"))
+        with(&Config::default())
+    }
+
+    fn with(config: &Config) -> DualPi2<u32> {
+        DualPi2::new(config, Stream::new(1, "queue"))
     }
 
     fn offer(queue: &mut DualPi2<u32>, us: u64, handle: u32, ecn: Ecn) {
@@ -457,6 +470,46 @@ mod tests {
         }
         assert!(queue.clear().iter().map(|packet| packet.handle).eq(0..4));
         assert_eq!(queue.dequeue(Instant::from_millis(1)), None);
+    }
+
+    #[test]
+    fn a_ramp_without_width_is_a_step() {
+        let mut queue = with(&Config { range: Duration::ZERO, ..Config::default() });
+        (0..4).for_each(|handle| offer(&mut queue, 0, handle, Ecn::Ect1));
+        let at = |us| queue.laqm(Duration::from_micros(us));
+        assert_eq!([0, 799, 800, 801].map(at), [0.0, 0.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn neither_queue_starves_whatever_share_a_caller_gives() {
+        for classic_share in [0, 10_000, u32::MAX] {
+            let mut queue = with(&Config { classic_share, limit: None, ..Config::default() });
+            for handle in 0..60_000 {
+                offer(&mut queue, 0, handle, if handle % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
+            }
+            let mut served = [0; 2];
+            for _ in 0..20_000 {
+                match queue.dequeue(Instant::ZERO) {
+                    Some(Verdict::Send(packet)) => served[packet.handle as usize % 2] += 1,
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(served[0] > 0 && served[1] > 0, "{classic_share}: {served:?}");
+        }
+    }
+
+    #[test]
+    fn no_round_trip_and_no_target_are_no_reason_to_divide_by_zero() {
+        let zero = Duration::ZERO;
+        let mut queue =
+            with(&Config { target: zero, rtt_max: zero, threshold: zero, range: zero, ..Config::default() });
+        for ms in 0..100 {
+            offer(&mut queue, ms, 0, if ms % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
+            queue.catch_up(Instant::from_millis(ms));
+            assert!((0.0..=1.0).contains(&queue.pi2.p), "{}", queue.pi2.p);
+        }
+        while queue.dequeue(Instant::from_millis(200)).is_some() {}
+        assert!(queue.l4s.count.is_finite() && queue.classic.count.is_finite());
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub enum Value<'a> {
     Packets(&'a mut u32),
     /// A share above nothing, in hundredths of a percent, 10,000 at most.
     Share(&'a mut u32),
+    /// A share above nothing and below all, in hundredths of a percent.
+    Part(&'a mut u32),
 }
 
 /// As scenario files write it.
@@ -43,7 +45,7 @@ impl fmt::Display for Value<'_> {
             Self::Time(time) => time.fmt(f),
             Self::Size(bytes) => write!(f, "{}B", bytes.get()),
             Self::Packets(packets) => write!(f, "{packets}pkt"),
-            Self::Share(share) => write!(f, "{}%", f64::from(**share) / 100.0),
+            Self::Share(share) | Self::Part(share) => write!(f, "{}%", f64::from(**share) / 100.0),
         }
     }
 }

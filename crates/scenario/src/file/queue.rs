@@ -150,7 +150,7 @@ fn table(discipline: &mut Discipline) -> serde_json::Value {
             Value::Time(_) => pattern_of(&[&DURATION]),
             Value::Size(_) => pattern_of(&[&BYTES]),
             Value::Packets(_) => pattern_of(&[&PACKETS]),
-            Value::Share(_) => pattern_of(&[&SHARE]),
+            Value::Share(_) | Value::Part(_) => pattern_of(&[&SHARE]),
         };
         let description = format!("{about}. Default: \"{value}\".");
         let schema = json!({"type": "string", "pattern": pattern, "description": description});

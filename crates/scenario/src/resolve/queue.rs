@@ -58,6 +58,9 @@ fn set(queue: &mut Queue, (key, text): &Entry) -> Checked<()> {
     read(&mut parameter.value, &text.value.0).map_err(|wrong| Problem::at(text.span.clone(), wrong))
 }
 
+/// The whole of a share, in hundredths of a percent.
+const ALL: u32 = 10_000;
+
 /// Reads a parameter's value, or says what is wrong with it.
 fn read(value: &mut Value<'_>, text: &str) -> Result<(), String> {
     match value {
@@ -69,6 +72,10 @@ fn read(value: &mut Value<'_>, text: &str) -> Result<(), String> {
         Value::Size(bytes) => **bytes = Bytes(above_zero(&BYTES, text)?),
         Value::Packets(packets) => **packets = above_zero(&PACKETS, text)? as u32,
         Value::Share(share) => **share = above_zero(&SHARE, text)? as u32,
+        Value::Part(share) => match above_zero(&SHARE, text)? as u32 {
+            ALL => return Err("expected less than 100%: nothing is left for the rest".to_owned()),
+            read => **share = read,
+        },
     }
     Ok(())
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use handfast_assist::profile::profile_called;
 use handfast_core::Duration;
-use handfast_tcp::{Config, Estimation, PROFILES, Profile, QuickStartRequest, Recovery, Undo, profile};
+use handfast_tcp::{
+    Config, CongestionControl, Estimation, PROFILES, Profile, QuickStartRequest, Recovery, Undo, profile,
+};
 
 use super::agents;
 use super::nodes::Nodes;
@@ -35,7 +37,7 @@ pub(super) fn resolve(file: &File, nodes: &Nodes) -> Checked<(Vec<Scheme>, Vec<S
     let profiles = PROFILES.iter().map(|profile| {
         Ok(Scheme {
             name: profile.name.to_owned(),
-            sender: Arc::new(checked(common(profile.name, &file.tcp), &file.tcp.span)?),
+            sender: Arc::new(checked(common_of_all(profile.name, &file.tcp), &file.tcp.span)?),
             sender_profile: profile.name,
             receiver: Arc::clone(&receiver),
             receiver_profile: RECEIVER,
@@ -60,7 +62,26 @@ fn sender_of(table: &SchemeTable, tcp: &TcpTable) -> Checked<Config> {
         let problem = Problem::at(table.sender.span.clone(), "loss notification without SACK-based recovery");
         return Err(problem.help("`eln` at a sender goes with `recovery = \"sack\"`"));
     }
+    hears_marks(&config, table)?;
     Ok(config)
+}
+
+/// TCP Prague goes by the share of marks (RFC 9331 §4.3), which a receiver has to count (RFC 9768).
+fn hears_marks(config: &Config, table: &SchemeTable) -> Checked<()> {
+    if config.congestion_control != CongestionControl::Prague {
+        return Ok(());
+    }
+    let problem = |title: &str| Problem::at(table.sender.span.clone(), title);
+    if !config.accurate_ecn {
+        let help = "`ecn = true, accurate_ecn = true`, as in the profile `prague`";
+        return Err(problem("TCP Prague without accurate ECN").help(help));
+    }
+    if table.receiver.is_none() {
+        let help =
+            "`receiver = \"prague\"` counts them; `receiver = \"linux\"` makes the sender a Reno, paced";
+        return Err(problem("TCP Prague, and a receiver that counts no marks").help(help));
+    }
+    Ok(())
 }
 
 fn receiver_of(table: &SchemeTable, tcp: &TcpTable, default: &Arc<Config>) -> Checked<Arc<Config>> {
@@ -82,6 +103,13 @@ fn common(name: &str, tcp: &TcpTable) -> Config {
     let mut config = profile(name).map_or_else(Config::default, handfast_tcp::Profile::config);
     tcp.apply(&mut config);
     config
+}
+
+/// The same, where nobody may have asked for the profile: `ecn = false` for all means no accurate ECN either.
+fn common_of_all(name: &str, tcp: &TcpTable) -> Config {
+    let config = common(name, tcp);
+    let brings_it = profile(name).is_some_and(|profile| profile.config().accurate_ecn);
+    Config { accurate_ecn: config.accurate_ecn && (config.ecn || !brings_it), ..config }
 }
 
 fn end(given: &Located<End>, tcp: &TcpTable) -> Checked<Config> {
@@ -107,6 +135,8 @@ fn checked(config: Config, span: &Span) -> Checked<Config> {
         Some(format!("`rto_initial`, {}, is above `rto_max`, {}", config.rto_initial, config.rto_max))
     } else if config.rto_min == Duration::ZERO || config.clock_granularity == Duration::ZERO {
         Some("`rto_min` and `clock_granularity` must be above zero".to_owned())
+    } else if config.accurate_ecn && !config.ecn {
+        Some("`accurate_ecn` without `ecn`, whose feedback it is: `ecn = true`".to_owned())
     } else if config.quick_start != QuickStartRequest::Off && config.estimate != Estimation::Off {
         Some("`quick_start` and `estimate` are two ways to find one rate".to_owned())
     } else {

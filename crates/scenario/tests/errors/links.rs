@@ -38,6 +38,11 @@ const OUTAGE: &[Case] = &[
         "queue = \"100pkt\"",
         "queue = {discipline = \"dualpi2\", threshold = \"5pkt\"}",
     ),
+    (
+        "a share that leaves nothing",
+        "queue = \"100pkt\"",
+        "queue = {discipline = \"dualpi2\", classic_share = \"100%\"}",
+    ),
     ("a threshold in bytes", "queue = \"100pkt\"", "queue = {discipline = \"red\", min = \"5kB\"}"),
     ("a limit without room", "queue = \"100pkt\"", "queue = {discipline = \"codel\", limit = \"1kB\"}"),
     ("a queue that is none", "queue = \"100pkt\"", "queue = \"100\""),

@@ -34,6 +34,14 @@ const OUTAGE: &[Case] = &[
     ),
     ("a SACK that is late", "sender = \"sack\"", "sender = \"sack\"\nsctp = {sack_delay = \"501ms\"}"),
     ("SACK without SACK", "sender = \"sack\"", "sender = {profile = \"sack\", sack = false}"),
+    ("accurate ECN without ECN", "sender = \"sack\"", "sender = {profile = \"sack\", accurate_ecn = true}"),
+    ("accurate ECN of all without ECN", "[schemes.sack]", "[tcp]\naccurate_ecn = true\n[schemes.sack]"),
+    (
+        "Prague without accurate ECN",
+        "sender = \"sack\"",
+        "sender = {profile = \"linux\", congestion_control = \"prague\", ecn = true}\nreceiver = \"prague\"",
+    ),
+    ("Prague without a receiver that counts", "sender = \"sack\"", "sender = \"prague\""),
     ("a request that is no rate", "sender = \"sack\"", "sender = {profile = \"sack\", quick_start = \"on\"}"),
     (
         "two ways to find a rate",

@@ -1,10 +1,10 @@
 //! L4S: Prague and CUBIC through `DualPI2`, and through what else there is (docs/explanation/queues.md has the figures).
 
-use handfast_results::result::RunResult;
-use handfast_sim::Options;
+use handfast_sim::series::Collected;
+use handfast_sim::{Control, Options, run};
 
 use crate::series::columns;
-use crate::support::{bytes, result, set};
+use crate::support::{assert_golden, set};
 
 const L4S: &str = include_str!("../../../../scenarios/l4s.toml");
 
@@ -21,13 +21,17 @@ struct Seen {
     waits: [[u64; 2]; 2],
     /// Of Prague: lost segments.
     lost: u64,
+    /// Of these, those that the queue had room for.
+    aqm: u64,
 }
 
 fn see(queue: &str, base_ms: u64, seed: u64) -> Seen {
     let delay = format!("{}us", base_ms * 500);
     let scenario = set(L4S, &[("links.bottleneck.queue", queue), ("links.bottleneck.delay", &delay)]);
-    let (_, series) = bytes(&scenario, "prague", &Options { seed, series: true, ..Options::default() });
-    let run: RunResult = result(&scenario, "prague", seed);
+    let mut series = Collected::default();
+    let options = Options { seed, series: true, ..Options::default() };
+    let scheme = scenario.scheme("prague").expect("a scheme");
+    let run = run(&scenario, scheme, &options, &Control::new(), &mut series).expect("a result");
     let [prague, cubic] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
     let flows = columns(&series, "flows");
     let waits = [0, 1].map(|flow: u32| {
@@ -44,12 +48,20 @@ fn see(queue: &str, base_ms: u64, seed: u64) -> Seen {
         total: ((prague + cubic) / 1e6) as u64,
         waits,
         lost: run.flows[0].metrics.lost_segments().unwrap_or_default(),
+        aqm: run.flows[0].metrics.aqm_dropped_segments().unwrap_or_default(),
     }
+}
+
+/// A row of a table: hundredths, Mbit/s, microseconds, segments.
+fn row(queue: &str, base_ms: u64, seed: u64) -> String {
+    let Seen { ratio, total, waits: [prague, cubic], lost, aqm } = see(queue, base_ms, seed);
+    let [[a, b], [c, d]] = [prague, cubic];
+    format!("{queue} {base_ms} ms, seed {seed}: {ratio} {total}, {a} {b}, {c} {d}, {lost} {aqm}\n")
 }
 
 #[test]
 fn dualpi2_shares_a_line_evenly_and_keeps_one_of_two_from_waiting() {
-    let Seen { ratio, total, waits: [prague, cubic], lost } = see("dualpi2", 10, 1);
+    let Seen { ratio, total, waits: [prague, cubic], lost, .. } = see("dualpi2", 10, 1);
     assert!((50..200).contains(&ratio), "{ratio} %");
     assert!(total >= 36, "{total} Mbit/s");
     assert!(prague[0] < 1_000 && prague[1] < 3_000, "{prague:?} us");
@@ -64,16 +76,20 @@ fn without_dualpi2_both_wait() {
     assert!(prague[0] > 20_000 && cubic[0] > 20_000 && lost > 0, "{prague:?} {cubic:?} {lost}");
 }
 
+/// Rows of the table below, so that what docs/explanation/queues.md says of them stays true.
+#[test]
+fn some_figures_are_those_of_the_documents() {
+    let rows = [("dualpi2", 10), ("dualpi2", 100), ("fq-codel", 10), ("1000pkt", 10)];
+    assert_golden("l4s.txt", &rows.map(|(queue, base_ms)| row(queue, base_ms, 1)).concat());
+}
+
 /// What docs/explanation/queues.md has a table of: `cargo test -p handfast-sim --test runs l4s -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints figures"]
 fn figures() {
     for queue in ["dualpi2", "fq-codel", "1000pkt"] {
         for base_ms in [5, 10, 20, 50, 100] {
-            for seed in [1, 2, 3] {
-                let Seen { ratio, total, waits, lost } = see(queue, base_ms, seed);
-                println!("{queue} {base_ms} ms seed {seed}: {ratio} {total} {waits:?} {lost}");
-            }
+            (1..=3).for_each(|seed| print!("{}", row(queue, base_ms, seed)));
         }
     }
 }

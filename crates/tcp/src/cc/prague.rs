@@ -52,10 +52,18 @@ pub(crate) struct Prague {
     marked: u64,
     /// When alpha was last updated.
     alpha_at: Instant,
-    /// When a mark last reduced the window, and SND.NXT then.
+    /// When a mark last reduced the window, SND.NXT then, and the window before.
     reduced_at: Instant,
     reduced_before: u64,
+    unreduced: u64,
+    /// SND.UNA at the last acknowledgement.
+    una: u64,
     second_half: bool,
+}
+
+/// `prague_frac_cwnd_to_snd_cwnd`: cwnd is rounded up, so that the pace is what limits.
+fn rounded_up(window: u64, smss: u64) -> u64 {
+    window.div_ceil(smss) * smss
 }
 
 impl Prague {
@@ -101,10 +109,11 @@ impl Prague {
         }
         let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
         self.saw_ce = true;
+        self.unreduced = self.window;
         let twice = u128::from(self.window) * u128::from(alpha);
         self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
-        self.show(window);
+        // Whatever the steps of cwnd: slow start is over.
         window.ssthresh = window.cwnd;
     }
 
@@ -122,20 +131,26 @@ impl Prague {
         self.rest = (growth % window) as u64;
     }
 
-    /// `prague_frac_cwnd_to_snd_cwnd`: rounded up, so that the pace is what limits.
-    fn show(&mut self, window: &mut Window) {
+    /// `prague_update_cwnd`: cwnd follows by a segment an acknowledgement, so that a reduction does not silence the sender; the pace follows
+    /// at once.
+    fn step(&mut self, window: &mut Window) {
         let smss = window.smss;
         self.window = self.window.max(MIN_CWND * smss);
-        window.set_cwnd(self.window.div_ceil(smss) * smss);
+        let due = rounded_up(self.window, smss);
+        window.set_cwnd(due.clamp(window.cwnd.saturating_sub(smss), window.cwnd + smss));
+        if due < self.cwnd {
+            window.ssthresh = window.cwnd;
+        }
         self.cwnd = window.cwnd;
     }
 
-    /// Recovery or a request may have set cwnd: its value becomes the window.
+    /// Recovery or a request may have set cwnd: its value is the window then.
+    fn current(&self, window: &Window) -> u64 {
+        if window.cwnd == self.cwnd { self.window } else { window.cwnd }
+    }
+
     fn follow(&mut self, window: &Window) {
-        if window.cwnd != self.cwnd {
-            self.window = window.cwnd;
-            self.cwnd = window.cwnd;
-        }
+        (self.window, self.cwnd) = (self.current(window), window.cwnd);
     }
 }
 
@@ -150,6 +165,7 @@ impl Controller for Prague {
 
     fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
         let Some(path) = &ack.path else { return };
+        self.una = path.una;
         self.follow(window);
         self.count(window, ack, path);
         let half = ack.srtt.max(RTT_TARGET) / 2;
@@ -162,33 +178,39 @@ impl Controller for Prague {
         }
         // `prague_update_cwnd`: the pace limits, not cwnd; only the application's pauses let it stay.
         let limited = path.rate.is_some_and(|rate| rate.app_limited);
-        if ack.acked == 0 || ack.ecn_echo || limited {
+        let grows = ack.acked > 0 && !ack.ecn_echo && !limited;
+        if window.in_slow_start() {
+            if grows {
+                self.grow(window, ack);
+                self.follow(window);
+            }
             return;
         }
-        if window.in_slow_start() {
-            self.grow(window, ack);
-            return self.follow(window);
+        if grows {
+            let octets = ack.counted.saturating_sub(path.marked * window.smss);
+            self.increase(window.smss, octets, ack.srtt);
         }
-        let octets = ack.counted.saturating_sub(path.marked * window.smss);
-        self.increase(window.smss, octets, ack.srtt);
-        self.show(window);
+        self.step(window);
     }
 
-    /// RFC 9331 §4.3: a loss is answered as Reno does (RFC 5681 §3.1 (4)).
+    /// RFC 9331 §4.3: a loss is answered as Reno does (RFC 5681 §3.1 (4)). RFC 8257 §3.3, RFC 3168 §6.1.2: a window of data is answered
+    /// once. Where a mark of it has reduced the window, both together halve it.
     fn ssthresh(&mut self, window: &Window, flight: u64) -> u64 {
         self.rest = 0;
-        (flight / 2).max(MIN_CWND * window.smss)
+        // The window that cwnd has not followed yet counts.
+        let now = rounded_up(self.current(window), window.smss).min(flight);
+        let whole = if self.una < self.reduced_before { self.unreduced } else { now };
+        (whole / 2).min(now).max(MIN_CWND * window.smss)
     }
 
     fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
-        let octets = if window.cwnd == self.cwnd { self.window } else { window.cwnd };
         let ratio = match self.second_half {
             _ if window.cwnd < window.ssthresh / 2 => SLOW_START_RATIO,
             _ if !self.is_rtt_independent() => PLAIN_RATIO,
             true => SECOND_HALF_RATIO,
             false => FIRST_HALF_RATIO,
         };
-        window_rate(octets, ratio, srtt)
+        window_rate(self.current(window), ratio, srtt)
     }
 }
 
@@ -222,9 +244,11 @@ mod tests {
         prague.on_ack(&mut window, &ack(0, 1000, 0, 40));
         assert_eq!(window.cwnd, 21_000);
         prague.on_ack(&mut window, &ack(1, 2000, 1, 40));
-        assert_eq!((window.cwnd, window.ssthresh), (11_000, 11_000), "10.5 segments");
-        prague.on_ack(&mut window, &ack(2, 3000, 1, 40));
-        assert_eq!(window.cwnd, 11_000, "the same round trip");
+        assert_eq!((prague.window, window.cwnd, window.ssthresh), (10_500, 20_000, 20_000));
+        assert!(!window.in_slow_start());
+        // The same round trip: cwnd follows by a segment an acknowledgement, down to 10.5 segments, rounded up.
+        (2..20).for_each(|k| prague.on_ack(&mut window, &ack(k, 3000, 1, 40)));
+        assert_eq!((prague.window, window.cwnd, window.ssthresh), (10_500, 11_000, 11_000));
     }
 
     #[test]
@@ -245,10 +269,11 @@ mod tests {
         let mut prague = Prague { saw_ce: true, alpha: ONE * 8, round_end: u64::MAX, ..Prague::default() };
         for una in [50_000, 51_000, 60_000] {
             prague.on_ack(&mut window, &ack(100, una, 1, 40));
-            assert_eq!((prague.window, window.cwnd), (75_000, 75_000), "{una}: a quarter of 100 segments");
+            assert_eq!(prague.window, 75_000, "{una}: a quarter of 100 segments");
         }
+        assert_eq!(window.cwnd, 97_000);
         prague.on_ack(&mut window, &ack(140, 60_001, 1, 40));
-        assert_eq!((prague.window, window.cwnd), (56_250, 57_000));
+        assert_eq!((prague.window, window.cwnd), (56_250, 96_000));
     }
 
     #[test]
@@ -292,6 +317,23 @@ mod tests {
         prague.on_ack(&mut window, &AckSample { phase: Phase::Recovery, ..ack(0, 1000, 1, 40) });
         assert_eq!((prague.window, window.cwnd), (10_000, 10_000), "recovery goes on");
         assert!(!prague.saw_ce);
+    }
+
+    #[test]
+    fn a_mark_and_a_loss_of_one_window_halve_it_together() {
+        // A quarter for the mark. The second loss is of data sent after it.
+        for (una, alpha, halved) in
+            [(50_000, 8, 50_000), (60_000, 8, 37_500), (50_000, 16, 50_000), (50_000, 0, 50_000)]
+        {
+            let mut window = Window::of(1000, 100, 100);
+            let mut prague =
+                Prague { saw_ce: true, alpha: ONE * alpha, round_end: u64::MAX, ..Prague::default() };
+            prague.on_ack(&mut window, &ack(100, 50_000, 1, 40));
+            prague.on_ack(&mut window, &AckSample { acked: 0, ..ack(120, una, 0, 40) });
+            let flight = window.cwnd;
+            prague.on_loss(&mut window, flight);
+            assert_eq!(window.ssthresh, halved, "{una} {alpha}");
+        }
     }
 
     #[test]

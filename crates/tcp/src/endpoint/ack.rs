@@ -134,6 +134,9 @@ impl Endpoint {
         let flight = self.tx.flight_size();
         let timed = self.recovery.begin_ack(now, &self.tx, &self.config, ack);
         self.note_delivered(now, Range { start: self.tx.una, end: ack }, Some(segment));
+        if self.ecn.is_some() {
+            self.note_sacked(ack);
+        }
         self.advance(ack);
         self.note_answer(now);
         let sacks = self.take_sacks(now, segment);

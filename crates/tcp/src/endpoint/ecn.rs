@@ -62,9 +62,20 @@ impl Endpoint {
     /// An acknowledgement has come, of everything before `ack`.
     #[cold]
     pub(super) fn note_echo(&mut self, segment: &Segment, ack: u64) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.test_field(segment.flags);
+        }
         let echoes = self.ecn.as_ref().is_some_and(|ecn| ecn.echoes_by_flag());
         if echoes && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {
             self.on_ecn_echo(ack);
+        }
+    }
+
+    /// SND.UNA is about to advance to `ack`.
+    #[cold]
+    pub(super) fn note_sacked(&mut self, ack: u64) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_advance(self.tx.board.sacked_below(ack));
         }
     }
 
@@ -72,11 +83,8 @@ impl Endpoint {
     #[cold]
     pub(super) fn reads_mark(&mut self, segment: &Segment, facts: &AckFacts) -> bool {
         let Some(ecn) = &mut self.ecn else { return false };
-        // Within a recovery what is acknowledged may have been SACKed, and counted, before.
-        let smss = self.tx.window.smss;
-        let is_open = self.tx.progress.phase == Phase::Open;
-        let octets = if is_open { facts.octets } else { facts.octets.min(smss) };
-        let marked = ecn.on_delivered(segment.flags, (octets + facts.sacks.fresh).div_ceil(smss));
+        let packets = ecn.packets(facts.octets, facts.sacks.fresh, self.tx.window.smss);
+        let marked = ecn.on_delivered(segment.flags, packets);
         if marked && !ecn.echoes_by_flag() {
             self.on_ecn_echo(self.tx.una);
         }

@@ -20,6 +20,10 @@ const FIRST: u64 = 5;
 /// §3.2.2.5.1: an acknowledgement is due when so many marks have come since the last one ("n SHOULD be 2").
 const MOST_UNTOLD: u64 = 2;
 
+/// The prevailing share of marked packets: its unit, and the gain of an acknowledgement.
+const ONE: u64 = 1 << 16;
+const SHIFT_G: u32 = 4;
+
 /// Both directions of a connection whose ends have agreed.
 #[derive(Clone, Debug)]
 pub(crate) struct AccurateEcn {
@@ -27,6 +31,10 @@ pub(crate) struct AccurateEcn {
     received: u64,
     /// `s.cep`: marks that the peer has told of.
     told: u64,
+    /// The field has moved: something on the path marks.
+    saw_mark: bool,
+    /// `p` of Appendix A.2, in [`ONE`]: the share of marks in what acknowledgements of less than a cycle have delivered.
+    share: Option<u64>,
     /// `r.cep` when a segment left last.
     last_sent: u64,
     /// The last packet of data was marked.
@@ -82,7 +90,15 @@ impl AccurateEcn {
 
     /// The end that was asked.
     pub(crate) fn granted() -> Self {
-        Self { received: FIRST, told: FIRST, last_sent: FIRST, was_marked: false, answers: None }
+        Self {
+            received: FIRST,
+            told: FIRST,
+            saw_mark: false,
+            share: None,
+            last_sent: FIRST,
+            was_marked: false,
+            answers: None,
+        }
     }
 
     /// Data has come within the window; true where an acknowledgement must leave at once (§3.2.2.5.1).
@@ -102,13 +118,31 @@ impl AccurateEcn {
         flags((self.received % CYCLE) as u16)
     }
 
-    /// An acknowledgement that has delivered so many packets: how many of them it says were marked. Appendix A.2: where the field may
-    /// have gone round, the most that fits.
+    /// An acknowledgement that has delivered so many packets: how many of them it says were marked.
     pub(crate) fn newly_marked(&mut self, segment: Flags, packets: u64) -> u64 {
         let least = u64::from(ace_of(segment)).wrapping_sub(self.told) % CYCLE;
-        let marked = if packets < CYCLE { least } else { packets - (packets - least) % CYCLE };
+        self.saw_mark |= least > 0;
+        let marked = if packets < CYCLE { least } else { self.likely(least, packets) };
+        if packets < CYCLE {
+            self.note_share(least.min(packets), packets);
+        }
         self.told += marked;
         marked
+    }
+
+    /// §3.2.2.5.2: where the field may have gone round, "the safest likely case under the prevailing conditions". Appendix A.2: the most
+    /// that fits into `newlyAckedPktHeur`, which is `newlyAckedPkt * p`. A path that has never marked has no marks; where the share of one
+    /// that marks is not known, all packets may be marked.
+    fn likely(&self, least: u64, packets: u64) -> u64 {
+        let unknown = if self.saw_mark { ONE } else { 0 };
+        let most = (packets * self.share.unwrap_or(unknown)).div_ceil(ONE);
+        if most < least { least } else { most - (most - least) % CYCLE }
+    }
+
+    fn note_share(&mut self, marked: u64, packets: u64) {
+        let sample = marked * ONE / packets.max(1);
+        let share = self.share.unwrap_or(sample);
+        self.share = Some(share - (share >> SHIFT_G) + (sample >> SHIFT_G));
     }
 }
 
@@ -146,14 +180,43 @@ mod tests {
         assert_eq!(marked, (0..100).map(|k| k * k % 8).sum::<u64>());
     }
 
+    /// The field after so many marks.
+    fn after(marks: u64) -> Flags {
+        flags(((FIRST + marks) % CYCLE) as u16)
+    }
+
     #[test]
     fn where_it_may_have_gone_round_the_most_is_assumed() {
+        // Nothing is known of the path but that it marks.
         for (packets, said, marked) in [(7, 1, 1), (8, 1, 1), (9, 1, 9), (16, 1, 9), (20, 4, 20), (20, 5, 13)]
         {
             let mut sender = AccurateEcn::granted();
-            let ace = flags(((FIRST + said) % CYCLE) as u16);
-            assert_eq!(sender.newly_marked(ace, packets), marked, "{packets} {said}");
-            assert_eq!(sender.newly_marked(ace, 1), 0, "counted");
+            assert_eq!(sender.newly_marked(after(said), packets), marked, "{packets} {said}");
+            assert_eq!(sender.newly_marked(after(said), 1), 0, "counted");
+        }
+    }
+
+    #[test]
+    fn a_path_that_never_marks_has_not_made_it_go_round() {
+        let mut sender = AccurateEcn::granted();
+        assert!([8, 3, 8, 40].iter().all(|&packets| sender.newly_marked(after(0), packets) == 0));
+        // It has marked since: one packet of a hundred, then all.
+        let mut sender = AccurateEcn::granted();
+        (0..99).for_each(|_| _ = sender.newly_marked(after(0), 1));
+        assert_eq!([sender.newly_marked(after(1), 1), sender.newly_marked(after(1), 8)], [1, 0]);
+        (2..60).for_each(|k| _ = sender.newly_marked(after(k), 1));
+        assert_eq!(sender.newly_marked(after(59), 9), 8, "as many as all before them");
+    }
+
+    #[test]
+    fn as_many_marks_are_assumed_as_prevail() {
+        // Every second packet comes marked.
+        let mut sender = AccurateEcn::granted();
+        (1..100).for_each(|k| _ = sender.newly_marked(after(k), 2));
+        for (packets, more, marked) in
+            [(16, 0, 8), (15, 0, 8), (14, 0, 0), (14, 3, 3), (20, 1, 9), (20, 3, 3)]
+        {
+            assert_eq!(sender.clone().newly_marked(after(99 + more), packets), marked, "{packets} {more}");
         }
     }
 

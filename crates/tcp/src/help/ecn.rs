@@ -24,6 +24,10 @@ pub(crate) struct Ecn {
     scalable: bool,
     /// The mark of the peer's SYN, for accurate feedback.
     syn_mark: Mark,
+    /// No packet without SYN has come since the ends agreed on accurate feedback.
+    untested: bool,
+    /// Of what the acknowledgement under way acknowledges, octets that were SACKed before.
+    sacked: u64,
     /// A SYN or SYN-ACK without ECN was sent or received: what this end sends is not capable.
     declined: bool,
     /// The next segment carries new data.
@@ -109,7 +113,8 @@ impl Ecn {
             self.syn_mark = mark;
         }
         self.scalable = scalable;
-        self.accurate.is_some()
+        self.untested = self.accurate.is_some();
+        self.untested
     }
 
     /// What the SYN-ACK says, where feedback will be accurate.
@@ -117,9 +122,22 @@ impl Ecn {
         self.accurate.as_ref().map(|_| accurate_ecn::syn_ack(self.syn_mark))
     }
 
-    /// The acknowledgement of a SYN-ACK.
-    pub(crate) fn on_handshake_ack(&mut self, flags: Flags) {
-        self.declined |= self.accurate.is_some() && accurate_ecn::is_cleared(flags);
+    /// A segment has come once the connection is open. RFC 9768 §3.2.2.4: where the field of the first packet without SYN is zero,
+    /// something on the way clears it; a sender then sends nothing capable and heeds no marks.
+    pub(crate) fn test_field(&mut self, flags: Flags) {
+        if !flags.contains(Flags::SYN) && std::mem::take(&mut self.untested) {
+            self.declined |= accurate_ecn::is_cleared(flags);
+        }
+    }
+
+    /// SND.UNA is about to advance over so many octets that were SACKed.
+    pub(crate) fn on_advance(&mut self, sacked: u64) {
+        self.sacked = sacked;
+    }
+
+    /// How many packets an acknowledgement has delivered, of `octets` acknowledged and `fresh` ones SACKed.
+    pub(crate) fn packets(&mut self, octets: u64, fresh: u64, smss: u64) -> u64 {
+        (octets.saturating_sub(std::mem::take(&mut self.sacked)) + fresh).div_ceil(smss)
     }
 
     /// Whether the flag ECE is an echo (RFC 3168), and no bit of a counter.
@@ -237,17 +255,32 @@ mod tests {
 
     #[test]
     fn accurate_feedback_needs_the_field_to_arrive() {
-        let mut ecn = Ecn { accurate: Some(AccurateEcn::granted()), scalable: true, ..Ecn::default() };
-        let mark = |ecn: &mut Ecn| {
+        let syn_ack = Flags::SYN | Flags::ACK;
+        let ace = |count: u16| Flags::ACK | Flags(count << 6);
+        let capable = |packets: &[Flags]| {
+            let mut ecn = Ecn::default();
+            assert!(ecn.settle_accurate(syn_ack | Flags(0b010 << 6), true));
+            for &flags in packets {
+                ecn.test_field(flags);
+            }
             ecn.on_send(true);
-            ecn.on_build(&mut Answers::default()).1
+            let mark = ecn.on_build(&mut Answers::default()).1;
+            let heeds = !ecn.on_delivered(ace(6), 1) && ecn.take_newly_marked() > 0;
+            assert_eq!(heeds, mark == Mark::Capable1, "a cleared field is no counter");
+            heeds
         };
-        ecn.on_handshake_ack(Flags(0b010 << 6));
-        assert_eq!(mark(&mut ecn), Mark::Capable1);
-        ecn.on_handshake_ack(Flags::ACK);
-        assert_eq!(mark(&mut ecn), Mark::NotCapable);
-        assert!(!ecn.on_delivered(Flags::ACK, 1));
-        assert_eq!(ecn.take_newly_marked(), 0, "a cleared field is no counter");
+        assert!(capable(&[]) && capable(&[ace(5)]));
+        assert!(!capable(&[Flags::ACK]) && !capable(&[syn_ack, Flags::ACK, ace(5)]));
+        assert!(capable(&[ace(5), ace(0)]), "the first alone: others may be zero");
+    }
+
+    #[test]
+    fn what_was_sacked_before_is_not_delivered_again() {
+        let mut ecn = Ecn::default();
+        assert_eq!(ecn.packets(0, 9_000, 1_000), 9);
+        ecn.on_advance(9_000);
+        assert_eq!(ecn.packets(10_000, 500, 1_000), 2);
+        assert_eq!(ecn.packets(10_000, 0, 1_000), 10);
     }
 
     #[test]

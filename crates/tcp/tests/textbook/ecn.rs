@@ -92,6 +92,71 @@ fn every_mark_is_counted_where_feedback_is_accurate() {
     assert_eq!((last.segment.flags.0 >> 6) & 0b111, (5 + 4) % 8);
 }
 
+/// Accurate feedback, and a congestion control that takes it as that of RFC 3168.
+fn counting() -> Config {
+    Config { accurate_ecn: true, ..capable("rack") }
+}
+
+/// An acknowledgement whose field says that so many packets came marked.
+fn counted(s: &mut Script, octet: u64, sacks: &[(u64, u64)], marks: u16) {
+    let mut ack = crate::script::ack(octet, sacks);
+    ack.flags = ack.flags | Flags(((5 + marks) % 8) << 6);
+    s.pair.inject(Side::Client, &ack, |_| Fate::Drop);
+}
+
+#[test]
+fn what_was_sacked_before_it_is_acknowledged_counts_once() {
+    // RFC 9768 §3.2.2.5.2: only where eight packets are newly delivered may the field have gone round. All came marked but the third,
+    // which the seven after it have overtaken: RACK has seen the first overtaken, and waits.
+    let mut s = bulk(counting(), 200);
+    s.run(50, |_| Fate::Drop);
+    counted(&mut s, 0, &[(1000, 2000)], 1);
+    counted(&mut s, 2000, &[], 2);
+    (4..=10).for_each(|n| counted(&mut s, 2000, &[(3000, n * 1000)], n as u16 - 1));
+    counted(&mut s, 10_000, &[], 9);
+    assert_eq!(s.window(), (5_000, 5_000));
+    // The window grows with the fifth unmarked packet, and that was the first.
+    (11..=13).for_each(|n| counted(&mut s, n * 1000, &[], 9));
+    assert_eq!(s.window().0, 5_000);
+    counted(&mut s, 14_000, &[], 9);
+    assert_eq!(s.window().0, 6_000);
+}
+
+#[test]
+fn a_field_that_stands_still_has_not_gone_round_where_nothing_marks() {
+    // §3.2.2.5.2: "the safest likely case under the prevailing conditions".
+    let mut s = bulk(counting(), 400);
+    s.run(50, |_| Fate::Drop);
+    let before = s.window();
+    counted(&mut s, 8_000, &[], 0);
+    assert_eq!(s.window(), before);
+}
+
+#[test]
+fn a_cleared_field_leaves_either_end_without_ecn() {
+    // §3.2.2.4: the first packet without SYN. The client's data after it is not capable, and what the field says is no mark.
+    for (clears, capable) in [(false, Ecn::Capable0), (true, Ecn::NotCapable)] {
+        let config = Config { accurate_ecn: true, ..plain("rack") };
+        let config = Config { ecn: true, ..config };
+        let mut pair = Pair::new(config.clone(), config, MS(50));
+        pair.client_writes(0, 1000);
+        let mut first = None;
+        pair.run_for(MS(100), |sent| {
+            first = Some(sent.from);
+            Fate::Deliver
+        });
+        assert!(first.is_some());
+        let mut ack = crate::script::ack(1000, &[]);
+        ack.flags = ack.flags | if clears { Flags::NONE } else { Flags(5 << 6) };
+        pair.inject(Side::Client, &ack, |_| Fate::Drop);
+        pair.log.clear();
+        pair.client_writes(1000, 1000);
+        pair.run_for(MS(10), |_| Fate::Deliver);
+        let data = pair.log.iter().find(|sent| sent.from == Side::Client && !sent.segment.payload.is_empty());
+        assert_eq!(data.map(|sent| sent.ecn), Some(capable), "{clears}");
+    }
+}
+
 #[test]
 fn a_syn_that_is_lost_goes_again_without_ecn() {
     // §6.1.1.1
