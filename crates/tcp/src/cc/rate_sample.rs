@@ -2,6 +2,7 @@
 //! same): how fast the network delivered what an acknowledgement says has arrived.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use handfast_core::{Bytes, Duration, Instant};
 
@@ -110,12 +111,14 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
-    /// `[rate]` §3.2: a segment that ends at `end` leaves. `idle`: nothing is in flight.
-    pub(crate) fn on_sent(&mut self, now: Instant, end: u64, idle: bool) {
+    /// `[rate]` §3.2: the octets `segment` leave. `idle`: nothing is in flight.
+    pub(crate) fn on_sent(&mut self, now: Instant, segment: Range<u64>, idle: bool) {
         if idle {
             self.first_left = now;
             self.delivered_at = now;
         }
+        let Range { start, end } = segment;
+        self.forget_within(start, end);
         let index = self.sent.partition_point(|sent| sent.end < end);
         let sent = Sent {
             end,
@@ -134,6 +137,17 @@ impl RateSampler {
             Some(same) if same.end == end => *same = sent,
             _ => self.sent.insert(index, sent),
         }
+    }
+
+    /// A segment counts by when it left last: the shorter ones are forgotten that its octets left in before. So the records stay as
+    /// many as the segments that are outstanding, however often these are cut anew.
+    fn forget_within(&mut self, start: u64, end: u64) {
+        if self.sent.back().is_none_or(|last| last.end <= start) {
+            return;
+        }
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        let last = self.sent.partition_point(|sent| sent.end < end);
+        self.sent.drain(first..last);
     }
 
     /// The segment that ends at `end` has left, and with it `in_flight` octets are in the network. `fills`: cwnd takes no more.
@@ -171,6 +185,12 @@ impl RateSampler {
                 app_limited: sent.app_limited,
             });
         }
+    }
+
+    /// All octets found lost so far.
+    #[cfg(test)]
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// All octets delivered so far.
@@ -267,7 +287,7 @@ mod tests {
     fn sent(count: u64) -> RateSampler {
         let mut sampler = RateSampler::default();
         for n in 1..=count {
-            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+            sampler.on_sent(MS(10 * n), 1000 * (n - 1)..1000 * n, n == 1);
         }
         sampler
     }
@@ -288,7 +308,7 @@ mod tests {
         assert_eq!(sampler.take(4000), Some(sample(0, 4000, 130)));
         assert!(sampler.sent.is_empty());
         // What leaves now counts from this delivery on.
-        sampler.on_sent(MS(150), 5000, false);
+        sampler.on_sent(MS(150), 4000..5000, false);
         sampler.on_delivered(MS(240), 4000, 5000);
         assert_eq!(
             sampler.take(5000),
@@ -313,7 +333,7 @@ mod tests {
         let mut sampler = sent(2);
         sampler.on_delivered(MS(110), 1000, 2000);
         sampler.take(0);
-        sampler.on_sent(MS(120), 1000, false);
+        sampler.on_sent(MS(120), 0..1000, false);
         sampler.on_delivered(MS(220), 0, 1000);
         // It left 100 ms after the segment delivered last, and the delivery took 110 ms.
         assert_eq!(sampler.take(2000), Some(sample(1000, 1000, 110)));
@@ -323,12 +343,12 @@ mod tests {
     fn samples_are_limited_by_the_application_until_what_was_in_flight_has_arrived() {
         let mut sampler = sent(1);
         sampler.on_app_limited(1000);
-        sampler.on_sent(MS(20), 2000, false);
+        sampler.on_sent(MS(20), 1000..2000, false);
         sampler.on_delivered(MS(110), 0, 1000);
         assert!(!sampler.take(1000).unwrap().app_limited, "it left before");
         sampler.on_delivered(MS(120), 1000, 2000);
         assert!(sampler.take(2000).unwrap().app_limited);
-        sampler.on_sent(MS(130), 3000, true);
+        sampler.on_sent(MS(130), 2000..3000, true);
         sampler.on_delivered(MS(230), 2000, 3000);
         assert!(!sampler.take(3000).unwrap().app_limited);
     }
@@ -336,14 +356,32 @@ mod tests {
     #[test]
     fn a_segment_sent_again_has_one_record_and_leaves_the_others() {
         let mut sampler = sent(3);
-        sampler.on_sent(MS(50), 2000, false);
+        sampler.on_sent(MS(50), 1000..2000, false);
         assert_eq!(sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>(), [1000, 2000, 3000]);
         // It goes again in two parts.
-        sampler.on_sent(MS(60), 1500, false);
+        sampler.on_sent(MS(60), 1000..1500, false);
         assert_eq!(
             sampler.sent.iter().map(|sent| (sent.end, sent.at)).collect::<Vec<_>>(),
             [(1000, MS(10)), (1500, MS(60)), (2000, MS(50)), (3000, MS(30))]
         );
+    }
+
+    #[test]
+    fn segments_that_leave_again_as_one_have_one_record() {
+        let mut sampler = sent(4);
+        sampler.on_sent(MS(50), 500..2500, false);
+        let records = |sampler: &RateSampler| sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>();
+        assert_eq!(records(&sampler), [2500, 3000, 4000]);
+        // However often a path's MTU changes, and wherever segments are cut.
+        for round in 0..100 {
+            let (mut start, step) = (0, 400 + 37 * (round % 17));
+            while start < 4000 {
+                let end = 4000.min(start + step);
+                sampler.on_sent(MS(60 + round), start..end, false);
+                start = end;
+            }
+            assert!(sampler.sent.len() as u64 <= 4000 / step + 1, "{}", sampler.sent.len());
+        }
     }
 
     #[test]
@@ -365,7 +403,7 @@ mod tests {
     fn flown(count: u64) -> RateSampler {
         let mut sampler = RateSampler::default();
         for n in 1..=count {
-            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+            sampler.on_sent(MS(10 * n), 1000 * (n - 1)..1000 * n, n == 1);
             sampler.note_flight(1000 * n, 1000 * n, n == 3);
         }
         sampler
@@ -386,7 +424,7 @@ mod tests {
         assert_eq!(lost(&mut sampler, 0, 3000), [(1000, 1000, 1000, 1000), (3000, 1000, 3000, 2000)]);
         assert_eq!(lost(&mut sampler, 0, 3000), []);
         // Sent again it may be lost again, and what was lost before it left counts no more.
-        sampler.on_sent(MS(120), 1000, false);
+        sampler.on_sent(MS(120), 0..1000, false);
         sampler.note_flight(1000, 3000, false);
         assert_eq!(lost(&mut sampler, 0, 1000), [(1000, 1000, 3000, 1000)]);
         // As much as is outstanding of it.
@@ -418,7 +456,7 @@ mod tests {
         assert_eq!(newest(&mut sampler), first);
         // What left since then did not fill the window; a rate is not needed.
         sampler.on_rtt(Duration::from_millis(500));
-        sampler.on_sent(MS(120), 5000, false);
+        sampler.on_sent(MS(120), 4000..5000, false);
         sampler.note_flight(5000, 3000, false);
         sampler.on_delivered(MS(220), 4000, 5000);
         let second = Newest { prior_delivered: 1000, in_flight: 3000, lost: 0, cwnd_limited: false, ..first };
@@ -430,11 +468,11 @@ mod tests {
     #[test]
     fn the_newest_segment_that_was_sent_once_is_timed() {
         let mut sampler = sent(3);
-        sampler.on_sent(MS(50), 3000, false);
+        sampler.on_sent(MS(50), 2000..3000, false);
         sampler.on_delivered(MS(110), 0, 3000);
         assert_eq!(sampler.take_delivery(3000).rtt, Some(Duration::from_millis(90)), "that of 20 ms");
-        sampler.on_sent(MS(120), 4000, false);
-        sampler.on_sent(MS(130), 4000, false);
+        sampler.on_sent(MS(120), 3000..4000, false);
+        sampler.on_sent(MS(130), 3000..4000, false);
         sampler.on_delivered(MS(230), 3000, 4000);
         assert_eq!(sampler.take_delivery(4000).rtt, None);
     }
