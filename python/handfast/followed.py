@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from re import compile as pattern
 from typing import Any
 
 import tomlkit
@@ -20,7 +20,7 @@ from handfast.store import write_whole
 DIRECTORY = "scenario-traces"
 """Not `traces`: a folder of that name beside a result may be somebody's own."""
 
-_PLAIN_SUFFIX = pattern(r"\.[A-Za-z0-9]{1,10}")
+_PLAIN_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 
 def write(scenario: Scenario, path: Path) -> str | None:
