@@ -7,6 +7,7 @@ from typing import final
 __all__ = [
     "LONGEST_FILE",
     "LONGEST_TRACE",
+    "LONGEST_TRACES",
     "Cancelled",
     "Control",
     "Recording",
@@ -33,6 +34,8 @@ LONGEST_FILE: int
 """The longest scenario file that is read, bytes."""
 LONGEST_TRACE: int
 """The longest file of a trace that is read, bytes."""
+LONGEST_TRACES: int
+"""The most bytes that all traces of a scenario have together."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be used. `str()` shows the line, what was expected and the nearest valid name."""
@@ -91,6 +94,9 @@ class Scenario:
     @property
     def captures(self) -> list[str]:
         """The nodes at which packets can be captured: those of `capture`."""
+    @property
+    def trace_files(self) -> list[str]:
+        """The files that links follow, as the scenario names them."""
     def run(
         self,
         scheme: str,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
 from handfast import _handfast
 from handfast.api import Scenario, parse
@@ -19,19 +20,6 @@ from handfast.store import write_whole
 DIRECTORY = "scenario-traces"
 """Not `traces`: a folder of that name beside a result may be somebody's own."""
 
-LONGEST = 32 << 20
-"""The most bytes of a file that a link may follow."""
-LONGEST_TOGETHER = 4 * LONGEST
-"""The most bytes of all that a scenario follows."""
-
-# TOML v1.0.0, "Comment" and "String": strings of several lines come first, and may end in five quotes.
-# A string is a value where its key's `=` is on its line.
-_TOKEN = re.compile(
-    r"""(?P<equals>=[ \t]*+)?(?P<string>"{3}(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}"""
-    r"""|'{3}(?:[^']|'{1,2}(?!'))*+'{3,5}"""
-    r"""|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')|\#[^\n]*""",
-    re.DOTALL,
-)
 _PLAIN_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 
@@ -41,11 +29,11 @@ def write(scenario: Scenario, path: Path) -> str | None:
     The warning that it cannot be run again from there, if it cannot: the text is then as it was.
     """
     as_it_was = _with_notes(scenario.text, scenario.overrides)
-    if "trace" not in as_it_was:
+    if not scenario.core.trace_files:
         write_whole(path, as_it_was)
         return None
     paths = _keep(scenario, path.parent)
-    overrides = tuple((key, _renamed(value, paths, key)) for key, value in scenario.overrides)
+    overrides = tuple((key, _override(key, value, paths)) for key, value in scenario.overrides)
     text = _with_notes(_renamed(scenario.text, paths), overrides)
     warning = _differs(text, path, overrides, scenario.hash)
     if warning is not None:
@@ -73,13 +61,12 @@ def _differs(text: str, path: Path, overrides: tuple[tuple[str, str], ...], expe
 
 def _keep(scenario: Scenario, directory: Path) -> dict[str, str]:
     """Copy what can be kept into `directory`; the new path of each file, by the one that the scenario has."""
-    parts = [("", scenario.text), *scenario.overrides]
     paths: dict[str, str] = {}
-    left = LONGEST_TOGETHER
-    for said in sorted({place.said for key, text in parts for place in _places(text, key)}):
-        # What cannot be kept is no loss unless a link follows it; the scenario's hash shows that.
+    left = _handfast.LONGEST_TRACES
+    for said in scenario.core.trace_files:
+        # What cannot be kept has gone or changed since; the scenario's hash shows that.
         with suppress(OSError, ValueError, InputError):
-            data = _read(Path(scenario.origin).parent / said, min(left, LONGEST))
+            data = _read(Path(scenario.origin).parent / said, min(left, _handfast.LONGEST_TRACE))
             left -= len(data)
             new = f"{DIRECTORY}/{_name(said, data)}"
             write_whole(directory / new, data)
@@ -111,60 +98,44 @@ def _name(said: str, data: bytes) -> str:
     return sha256(data).hexdigest()[:32] + (suffix if _PLAIN_SUFFIX.fullmatch(suffix) else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a text names a file that a link follows."""
-
-    start: int
-    end: int
-    said: str
-
-
-def _renamed(text: str, paths: Mapping[str, str], key: str = "") -> str:
-    """A text with the new paths; `key` is the path of an override whose value the text is."""
-    parts, at = [], 0
-    for place in _places(text, key):
-        if place.said in paths:
-            parts += [text[at : place.start], f'"{paths[place.said]}"']
-            at = place.end
-    return "".join([*parts, text[at:]])
-
-
-def _places(text: str, key: str = "") -> list[_Place]:
-    """Where a TOML text has the value of `file` in a table `trace`, in its order."""
-    head = "value =" if key else ""
+def _renamed(text: str, paths: Mapping[str, str]) -> str:
+    """A scenario's text with the new paths, and all else as it was."""
     try:
-        return [_Place(start - len(head), end - len(head), said) for start, end, said in _found(head + text, key)]
-    except ValueError:
-        # What is not TOML is a plain word where it is a value.
-        return [_Place(0, len(text), text)] if key.endswith("trace.file") else []
+        document = tomlkit.parse(text)
+    except TOMLKitError:
+        # The core has read it; the scenario's hash shows that nothing was renamed.
+        return text
+    return tomlkit.dumps(document) if _rename(document, paths) else text
 
 
-def _found(text: str, key: str) -> Iterator[tuple[int, int, str]]:
-    """A parser says which strings are meant: each value that is one has a number in the text that it is given."""
-    strings = [found for found in _TOKEN.finditer(text) if found["equals"] and found["string"]]
-    parts, at = [], 0
-    for number, found in enumerate(strings):
-        parts += [text[at : found.start("string")], f'"{number}"']
-        at = found.end()
-    table: Any = tomllib.loads("".join([*parts, text[at:]]))
-    if key:
-        table = table["value"]
-        for step in reversed(key.split(".")):
-            table = {step: table}
-    for number in sorted(map(int, _files(table))):
-        found = strings[number]
-        yield *found.span("string"), tomllib.loads(f"value = {found['string']}")["value"]
+def _override(key: str, text: str, paths: Mapping[str, str]) -> str:
+    """The text of `--set key=text` with the new paths."""
+    value: Any = text
+    # What is not TOML is a plain word.
+    with suppress(TOMLKitError):
+        value = tomlkit.parse(f"value ={text}")["value"]
+    # `links.0.trace={file = …}` and `links.0.trace.file=…` are one.
+    *_, outer, last = ["", *key.split(".")]
+    around = {outer: {last: value}}
+    return tomlkit.item(around[outer][last]).as_string() if _rename(around, paths) else text
 
 
-def _files(part: object) -> Iterator[str]:
-    """The value of `file` in each table `trace`, at any depth."""
+def _rename(part: object, paths: Mapping[str, str]) -> bool:
+    """Give each `file` of a table `trace` its new path; whether there was one."""
+    named = [trace for trace in _traces(part) if isinstance(trace.get("file"), str) and trace["file"] in paths]
+    for trace in named:
+        trace["file"] = paths[trace["file"]]
+    return bool(named)
+
+
+def _traces(part: object) -> Iterator[dict[str, Any]]:
+    """Each table `trace`, at any depth."""
     if isinstance(part, list):
         for one in part:
-            yield from _files(one)
+            yield from _traces(one)
     if isinstance(part, dict):
         trace = part.get("trace")
-        if isinstance(trace, dict) and isinstance(trace.get("file"), str):
-            yield trace["file"]
+        if isinstance(trace, dict):
+            yield trace
         for one in part.values():
-            yield from _files(one)
+            yield from _traces(one)

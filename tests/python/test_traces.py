@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from handfast import api, bundle, followed
+from handfast import _handfast, api, bundle, followed
 from handfast.errors import WRONG_INPUT, HandfastWarning
 
 RECORDING = ROOT / "scenarios/traces/starlink-on-the-road.csv"
@@ -185,13 +185,36 @@ def test_a_file_that_is_not_followed_is_not_needed(tmp_path: Path, what: str) ->
     (tmp_path / "used").write_text("5\n")
     os.mkfifo(tmp_path / "fifo")
     with (tmp_path / "long").open("wb") as file:
-        file.truncate(followed.LONGEST + 1)
+        file.truncate(_handfast.LONGEST_TRACE + 1)
     text = LINK.replace("mine/cell.down", what).replace("../cell.down", "used")
     warning, written = kept_as(tmp_path, text, {"links.0.trace.file": "used"})
     assert warning is None
     assert f'trace = {{file = "{what}"}}' in written
     assert '# --set links.0.trace.file="scenario-traces/' in written
     assert len(list((tmp_path / "made" / "scenario-traces").iterdir())) == 1
+
+
+def test_a_file_that_was_replaced_is_not_kept(tmp_path: Path) -> None:
+    for name, octets in (("replaced", "5\n"), ("used", "7\n")):
+        (tmp_path / name).write_text(octets)
+    text = LINK.replace("mine/cell.down", "replaced").replace("../cell.down", "used")
+    warning, written = kept_as(tmp_path, text, {"links.0.trace.file": "used"})
+    assert warning is None
+    assert 'trace = {file = "replaced"}' in written
+    kept = [file.read_text() for file in (tmp_path / "made" / "scenario-traces").iterdir()]
+    assert kept == ["7\n"]
+
+
+def test_the_text_around_a_name_stays(tmp_path: Path) -> None:
+    (tmp_path / "used").write_text("5\n")
+    table = "# one\r\n[ links . trace ] # two\r\n  file\t= 'used'   # three\r\n"
+    link = '[[links]]\nbetween = ["cn", "mn"]\ndelay = "1ms"\n' + table
+    text = LINK.replace("mine/cell.down", "used").replace("../cell.down", "used").replace("[schemes", f"{link}[schemes")
+    same_again(tmp_path, text)
+    written = (tmp_path / "made" / "scenario.toml").read_bytes().decode()
+    (kept,) = (tmp_path / "made" / "scenario-traces").iterdir()
+    new = f'"scenario-traces/{kept.name}"'
+    assert written == text.replace("'used'", new).replace('"used"', new)
 
 
 def test_a_file_that_is_gone_takes_no_result_along(tmp_path: Path) -> None:
@@ -227,7 +250,7 @@ def test_a_warning_is_a_line_beside_the_result(
 ) -> None:
     (tmp_path / "used").write_text("5\n")
     (tmp_path / "base.toml").write_text(LINK.replace("mine/cell.down", "used").replace("../cell.down", "used"))
-    monkeypatch.setattr(followed, "LONGEST", 1)
+    monkeypatch.setattr(_handfast, "LONGEST_TRACE", 1)
     done = handfast("run", "base.toml", "--out", "made")
     assert done.exit_code == 0, done.stderr
     assert "\nwarning: scenario.toml names the files" in "\n" + done.stderr

@@ -46,6 +46,7 @@ impl Net {
             networks: std::collections::BTreeMap::new(),
             on_air: std::collections::BTreeMap::new(),
             traces: std::collections::BTreeMap::new(),
+            trace_files: std::collections::BTreeSet::new(),
         })
     }
 

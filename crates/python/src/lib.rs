@@ -102,6 +102,7 @@ mod _handfast {
         crate::errors::declare_attributes(module.py())?;
         module.add("LONGEST_FILE", handfast_scenario::LONGEST_FILE)?;
         module.add("LONGEST_TRACE", handfast_net::trace::Trace::LONGEST_TEXT)?;
+        module.add("LONGEST_TRACES", handfast_scenario::LONGEST_TRACES)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

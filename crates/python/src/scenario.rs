@@ -71,6 +71,12 @@ impl Scenario {
         self.core.captures.iter().map(|&node| self.core.nodes[node].name.as_str()).collect()
     }
 
+    /// The files that links follow, as the scenario names them.
+    #[getter]
+    fn trace_files(&self) -> Vec<&str> {
+        self.core.trace_files.iter().map(String::as_str).collect()
+    }
+
     /// Simulate once. The interpreter lock is released meanwhile.
     #[pyo3(signature = (scheme, seed, *, series = false, capture_dir = None, verify_wire = false, control = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords on the Python side")]

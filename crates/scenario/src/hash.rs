@@ -19,6 +19,7 @@ pub(crate) fn hash(scenario: &Scenario) -> String {
         name: _,
         description: _,
         hash: _,
+        trace_files: _,
         duration,
         nodes,
         links,

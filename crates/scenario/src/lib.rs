@@ -23,6 +23,9 @@ use handfast_document::{Checked, Problem, Source, hint, path_at};
 /// The longest file that is read, in bytes: a hostile one must not take the memory of the machine.
 pub const LONGEST_FILE: usize = 4 << 20;
 
+/// The most bytes that all traces of a scenario have together.
+pub const LONGEST_TRACES: usize = resolve::MOST_TOGETHER;
+
 impl Scenario {
     /// The scenario of a file's `text`, changed by `overrides`: dotted paths and values, such as
     /// `("links.radio.loss", "0.01")`. `source_name` is what errors call the file, and its stem names the scenario.

@@ -2,7 +2,7 @@
 //!
 //! Both backends start from these values; neither sees TOML.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -69,6 +69,8 @@ pub struct Scenario {
     pub on_air: BTreeMap<LinkId, Air>,
     /// What directions of links follow over time: by link, and the end at which they begin.
     pub traces: BTreeMap<(LinkId, usize), LinkTrace>,
+    /// The files among them, as the scenario names them.
+    pub trace_files: BTreeSet<String>,
 }
 
 /// What a direction of a link follows over time. Its [`Direction`] then holds usual values of the rate, the delay or the losses.

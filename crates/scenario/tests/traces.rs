@@ -43,6 +43,16 @@ fn the_path_of_a_trace_begins_where_the_scenario_is() {
 }
 
 #[test]
+fn the_files_that_links_follow_are_named() {
+    let name = folder("named", SLOW);
+    let files = |overrides: &[_]| set(&name, overrides).unwrap().trace_files.into_iter().collect::<Vec<_>>();
+    let absent = ("links.radio.forward.trace", r#"{file = "absent"}"#);
+    let both = ("links.radio.backward.trace", r#"{file = "traces/slow.csv", end = "hold"}"#);
+    assert_eq!(files(&[absent, FILE, both]), ["traces/slow.csv"], "not what an override has replaced; once");
+    assert!(files(&[("links.radio.trace.text", "5\n10\n")]).is_empty());
+}
+
+#[test]
 fn the_hash_is_of_what_the_file_holds() {
     let hash = |name, text| set(&folder(name, text), &[FILE]).unwrap().hash;
     let (first, same, other) = (hash("one", SLOW), hash("two", SLOW), hash("three", &SLOW.replace('4', "5")));

@@ -2,7 +2,7 @@
 
 mod estimate;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -245,6 +245,7 @@ fn one_link(rate: BitRate) -> Scenario {
         networks: BTreeMap::new(),
         on_air: BTreeMap::new(),
         traces: BTreeMap::new(),
+        trace_files: BTreeSet::new(),
         name: "capacity".into(),
         description: String::new(),
         hash: String::new(),

@@ -1,6 +1,6 @@
 //! Links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use handfast_net::queue::drop_tail;
 use handfast_net::trace::Way;
@@ -125,6 +125,11 @@ impl Links {
         }
         self.cellular.extend(Cellular::of(self.list.len(), [&[&shape.value]; 2]));
         self.add(Link { name, between, forward, backward }, &shape.span)
+    }
+
+    /// The files that links follow.
+    pub(super) fn trace_files(&self) -> BTreeSet<String> {
+        self.traces.files()
     }
 
     /// What was read of traces, for links that are made elsewhere.

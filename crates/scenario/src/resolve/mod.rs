@@ -41,6 +41,7 @@ use links::Links;
 use network::Network;
 use nodes::Nodes;
 use radios::Radios;
+pub(crate) use traces::MOST_TOGETHER;
 use traces::Traces;
 
 /// The scenario that the tables describe.
@@ -75,6 +76,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
     flows.check_schemes(&all)?;
     let captures = file.capture.iter().map(|name| nodes.find(name)).collect::<Checked<_>>()?;
     let networks = networks(file, &nodes)?;
+    let trace_files = links.trace_files();
     let mut scenario = Scenario {
         name: file.name.as_ref().map_or_else(|| source.stem(), |name| &**name).to_owned(),
         description: file.description.clone(),
@@ -83,6 +85,7 @@ pub(crate) fn resolve(file: &File, source: &Source<'_>) -> Checked<Scenario> {
         nodes: nodes.list,
         links: links.list,
         traces: links.traced,
+        trace_files,
         flows: flows.list,
         events,
         schemes,

@@ -1,6 +1,6 @@
 //! Traces of links: read, or to be drawn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -18,13 +18,21 @@ use crate::model::LinkTrace;
 pub(super) struct Traces {
     /// Where their paths begin.
     folder: String,
-    known: BTreeMap<(String, bool), Arc<Trace>>,
+    known: BTreeMap<(Text, bool), Arc<Trace>>,
     /// Bytes of all texts that were read: one with two values of `end` is two traces in memory, and counts twice.
     bytes: usize,
 }
 
 /// The most bytes that all traces of a scenario have together: a step takes several times the room of its line.
-const MOST_TOGETHER: usize = 4 * Trace::LONGEST_TEXT;
+pub(crate) const MOST_TOGETHER: usize = 4 * Trace::LONGEST_TEXT;
+
+/// Where a trace's text comes from.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Text {
+    /// A file, as the scenario names it.
+    File(String),
+    Inline(String),
+}
 
 impl Traces {
     pub(super) fn new(folder: &str) -> Self {
@@ -40,13 +48,12 @@ impl Traces {
                 only_drawn(value)?;
                 let path = Path::new(&self.folder).join(&file.value);
                 let what = format!("the trace `{}`", file.value.escape_debug());
-                self.recorded(&file.value, end, &file.span, &what, || read(&path, file))
+                self.recorded(Text::File(file.value.clone()), end, &file.span, &what, || read(&path, file))
             }
             (None, Some(text), None) => {
                 only_drawn(value)?;
-                // No path has that octet.
-                let key = format!("\0{}", text.value);
-                self.recorded(&key, end, &text.span, "the trace", || Ok(text.value.clone()))
+                let key = Text::Inline(text.value.clone());
+                self.recorded(key, end, &text.span, "the trace", || Ok(text.value.clone()))
             }
             (None, None, Some(generate)) => {
                 if let Some(end) = &value.end {
@@ -63,16 +70,25 @@ impl Traces {
         }
     }
 
+    /// The files that were read.
+    pub(super) fn files(&self) -> BTreeSet<String> {
+        let file = |(text, _): &(Text, bool)| match text {
+            Text::File(name) => Some(name.clone()),
+            Text::Inline(_) => None,
+        };
+        self.known.keys().filter_map(file).collect()
+    }
+
     /// The trace of a text, which is read unless it is known by its key.
     fn recorded(
         &mut self,
-        key: &str,
+        key: Text,
         end: AtEnd,
         span: &Span,
         what: &str,
         text: impl FnOnce() -> Checked<String>,
     ) -> Checked<LinkTrace> {
-        let key = (key.to_owned(), end == AtEnd::Hold);
+        let key = (key, end == AtEnd::Hold);
         if let Some(trace) = self.known.get(&key) {
             return Ok(LinkTrace::Recorded(trace.clone()));
         }

@@ -21,6 +21,7 @@ mod mptcp;
 mod parallel;
 mod plugin;
 mod proxy;
+mod published;
 mod queues;
 mod quick_start;
 mod reconnect;

@@ -257,7 +257,8 @@ impl Control {
             if departure.idle {
                 self.algorithm.on_restart(window, now, sampler.is_app_limited());
             }
-            sampler.on_sent(now, departure.end, departure.idle);
+            let start = departure.end - departure.size.0;
+            sampler.on_sent(now, start..departure.end, departure.idle);
             if tools.losses {
                 let fills = departure.in_flight + window.smss > window.cwnd;
                 sampler.note_flight(departure.end, departure.in_flight, fills);
@@ -320,6 +321,11 @@ impl Control {
 
 #[cfg(test)]
 impl Control {
+    /// All octets that it was told are lost.
+    pub(crate) fn lost(&self) -> u64 {
+        self.tools.as_ref().and_then(|tools| tools.sampler.as_ref()).map_or(0, RateSampler::lost)
+    }
+
     /// The algorithm as it stands, where it is that.
     pub(super) fn bbr(&self) -> super::linux_bbr::LinuxBbr {
         let Algorithm::LinuxBbr(bbr) = &self.algorithm else { panic!("{:?}", self.algorithm) };

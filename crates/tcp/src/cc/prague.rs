@@ -66,6 +66,11 @@ fn rounded_up(window: u64, smss: u64) -> u64 {
     window.div_ceil(smss) * smss
 }
 
+/// ssthresh is cwnd, and as everywhere two segments at least (RFC 5681, equation 4): cwnd may be clamped to less.
+fn leave_slow_start(window: &mut Window) {
+    window.ssthresh = window.cwnd.max(2 * window.smss);
+}
+
 impl Prague {
     /// Whether it reacts as a flow with a round trip of [`RTT_TARGET`], where its own is shorter.
     fn is_rtt_independent(&self) -> bool {
@@ -114,7 +119,7 @@ impl Prague {
         self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
         // Whatever the steps of cwnd: slow start is over.
-        window.ssthresh = window.cwnd;
+        leave_slow_start(window);
     }
 
     /// `[prague]`, additive increase: a segment a round trip, by what came without a mark; `(RTT/target)^2` of it where the round trip
@@ -139,7 +144,7 @@ impl Prague {
         let due = rounded_up(self.window, smss);
         window.set_cwnd(due.clamp(window.cwnd.saturating_sub(smss), window.cwnd + smss));
         if due < self.cwnd {
-            window.ssthresh = window.cwnd;
+            leave_slow_start(window);
         }
         self.cwnd = window.cwnd;
     }

@@ -2,6 +2,7 @@
 //! same): how fast the network delivered what an acknowledgement says has arrived.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use handfast_core::{Bytes, Duration, Instant};
 
@@ -110,12 +111,14 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
-    /// `[rate]` §3.2: a segment that ends at `end` leaves. `idle`: nothing is in flight.
-    pub(crate) fn on_sent(&mut self, now: Instant, end: u64, idle: bool) {
+    /// `[rate]` §3.2: the octets `segment` leave. `idle`: nothing is in flight.
+    pub(crate) fn on_sent(&mut self, now: Instant, segment: Range<u64>, idle: bool) {
         if idle {
             self.first_left = now;
             self.delivered_at = now;
         }
+        let Range { start, end } = segment;
+        self.forget_within(start, end);
         // Nearly all is new, and ends beyond all others.
         let index = match self.sent.back() {
             Some(last) if end <= last.end => self.sent.partition_point(|sent| sent.end < end),
@@ -138,6 +141,17 @@ impl RateSampler {
             Some(same) if same.end == end => *same = sent,
             _ => self.sent.insert(index, sent),
         }
+    }
+
+    /// A segment counts by when it left last: the shorter ones are forgotten that its octets left in before. So the records stay as
+    /// many as the segments that are outstanding, however often these are cut anew.
+    fn forget_within(&mut self, start: u64, end: u64) {
+        if self.sent.back().is_none_or(|last| last.end <= start) {
+            return;
+        }
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        let last = self.sent.partition_point(|sent| sent.end < end);
+        self.sent.drain(first..last);
     }
 
     /// The segment that ends at `end` has left, and with it `in_flight` octets are in the network. `fills`: cwnd takes no more.
@@ -175,6 +189,12 @@ impl RateSampler {
                 app_limited: sent.app_limited,
             });
         }
+    }
+
+    /// All octets found lost so far.
+    #[cfg(test)]
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// All octets delivered so far.
@@ -271,7 +291,7 @@ mod tests {
     fn sent(count: u64) -> RateSampler {
         let mut sampler = RateSampler::default();
         for n in 1..=count {
-            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+            sampler.on_sent(MS(10 * n), 1000 * (n - 1)..1000 * n, n == 1);
         }
         sampler
     }
@@ -292,7 +312,7 @@ mod tests {
         assert_eq!(sampler.take(4000), Some(sample(0, 4000, 130)));
         assert!(sampler.sent.is_empty());
         // What leaves now counts from this delivery on.
-        sampler.on_sent(MS(150), 5000, false);
+        sampler.on_sent(MS(150), 4000..5000, false);
         sampler.on_delivered(MS(240), 4000, 5000);
         assert_eq!(
             sampler.take(5000),
@@ -317,7 +337,7 @@ mod tests {
         let mut sampler = sent(2);
         sampler.on_delivered(MS(110), 1000, 2000);
         sampler.take(0);
-        sampler.on_sent(MS(120), 1000, false);
+        sampler.on_sent(MS(120), 0..1000, false);
         sampler.on_delivered(MS(220), 0, 1000);
         // It left 100 ms after the segment delivered last, and the delivery took 110 ms.
         assert_eq!(sampler.take(2000), Some(sample(1000, 1000, 110)));
@@ -327,12 +347,12 @@ mod tests {
     fn samples_are_limited_by_the_application_until_what_was_in_flight_has_arrived() {
         let mut sampler = sent(1);
         sampler.on_app_limited(1000);
-        sampler.on_sent(MS(20), 2000, false);
+        sampler.on_sent(MS(20), 1000..2000, false);
         sampler.on_delivered(MS(110), 0, 1000);
         assert!(!sampler.take(1000).unwrap().app_limited, "it left before");
         sampler.on_delivered(MS(120), 1000, 2000);
         assert!(sampler.take(2000).unwrap().app_limited);
-        sampler.on_sent(MS(130), 3000, true);
+        sampler.on_sent(MS(130), 2000..3000, true);
         sampler.on_delivered(MS(230), 2000, 3000);
         assert!(!sampler.take(3000).unwrap().app_limited);
     }
@@ -340,14 +360,32 @@ mod tests {
     #[test]
     fn a_segment_sent_again_has_one_record_and_leaves_the_others() {
         let mut sampler = sent(3);
-        sampler.on_sent(MS(50), 2000, false);
+        sampler.on_sent(MS(50), 1000..2000, false);
         assert_eq!(sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>(), [1000, 2000, 3000]);
         // It goes again in two parts.
-        sampler.on_sent(MS(60), 1500, false);
+        sampler.on_sent(MS(60), 1000..1500, false);
         assert_eq!(
             sampler.sent.iter().map(|sent| (sent.end, sent.at)).collect::<Vec<_>>(),
             [(1000, MS(10)), (1500, MS(60)), (2000, MS(50)), (3000, MS(30))]
         );
+    }
+
+    #[test]
+    fn segments_that_leave_again_as_one_have_one_record() {
+        let mut sampler = sent(4);
+        sampler.on_sent(MS(50), 500..2500, false);
+        let records = |sampler: &RateSampler| sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>();
+        assert_eq!(records(&sampler), [2500, 3000, 4000]);
+        // However often a path's MTU changes, and wherever segments are cut.
+        for round in 0..100 {
+            let (mut start, step) = (0, 400 + 37 * (round % 17));
+            while start < 4000 {
+                let end = 4000.min(start + step);
+                sampler.on_sent(MS(60 + round), start..end, false);
+                start = end;
+            }
+            assert!(sampler.sent.len() as u64 <= 4000 / step + 1, "{}", sampler.sent.len());
+        }
     }
 
     #[test]
@@ -369,7 +407,7 @@ mod tests {
     fn flown(count: u64) -> RateSampler {
         let mut sampler = RateSampler::default();
         for n in 1..=count {
-            sampler.on_sent(MS(10 * n), 1000 * n, n == 1);
+            sampler.on_sent(MS(10 * n), 1000 * (n - 1)..1000 * n, n == 1);
             sampler.note_flight(1000 * n, 1000 * n, n == 3);
         }
         sampler
@@ -390,7 +428,7 @@ mod tests {
         assert_eq!(lost(&mut sampler, 0, 3000), [(1000, 1000, 1000, 1000), (3000, 1000, 3000, 2000)]);
         assert_eq!(lost(&mut sampler, 0, 3000), []);
         // Sent again it may be lost again, and what was lost before it left counts no more.
-        sampler.on_sent(MS(120), 1000, false);
+        sampler.on_sent(MS(120), 0..1000, false);
         sampler.note_flight(1000, 3000, false);
         assert_eq!(lost(&mut sampler, 0, 1000), [(1000, 1000, 3000, 1000)]);
         // As much as is outstanding of it.
@@ -422,7 +460,7 @@ mod tests {
         assert_eq!(newest(&mut sampler), first);
         // What left since then did not fill the window; a rate is not needed.
         sampler.on_rtt(Duration::from_millis(500));
-        sampler.on_sent(MS(120), 5000, false);
+        sampler.on_sent(MS(120), 4000..5000, false);
         sampler.note_flight(5000, 3000, false);
         sampler.on_delivered(MS(220), 4000, 5000);
         let second = Newest { prior_delivered: 1000, in_flight: 3000, lost: 0, cwnd_limited: false, ..first };
@@ -434,11 +472,11 @@ mod tests {
     #[test]
     fn the_newest_segment_that_was_sent_once_is_timed() {
         let mut sampler = sent(3);
-        sampler.on_sent(MS(50), 3000, false);
+        sampler.on_sent(MS(50), 2000..3000, false);
         sampler.on_delivered(MS(110), 0, 3000);
         assert_eq!(sampler.take_delivery(3000).rtt, Some(Duration::from_millis(90)), "that of 20 ms");
-        sampler.on_sent(MS(120), 4000, false);
-        sampler.on_sent(MS(130), 4000, false);
+        sampler.on_sent(MS(120), 3000..4000, false);
+        sampler.on_sent(MS(130), 3000..4000, false);
         sampler.on_delivered(MS(230), 3000, 4000);
         assert_eq!(sampler.take_delivery(4000).rtt, None);
     }

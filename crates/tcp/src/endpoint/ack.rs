@@ -419,3 +419,67 @@ impl Endpoint {
         self.startup_loss();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use handfast_core::{Bytes, Duration, Instant, SeqNum};
+    use handfast_wire::Payload;
+    use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
+
+    use crate::{Endpoint, PROFILES, Received};
+
+    const ISS: SeqNum = SeqNum(100);
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+
+    /// A connection of that profile, over a path of 100 ms, with ten segments of 1000 octets outstanding at 200 ms.
+    fn in_flight(profile: &str) -> Endpoint {
+        let profile = PROFILES.iter().find(|known| known.name == profile).expect("a profile");
+        let config = Arc::new(crate::Config { mss: 1000, timestamps: false, ..profile.config() });
+        let mut client = Endpoint::connect(config.clone(), 1, 2, ISS, MS(0));
+        let mut server = Endpoint::listen(config, 2, SeqNum(7));
+        let all = Bytes(u64::MAX);
+        let syn = client.poll_transmit(MS(0), all).expect("a SYN").segment;
+        server.on_segment(MS(50), &Received::plain(&syn));
+        let answer = server.poll_transmit(MS(50), all).expect("a SYN-ACK").segment;
+        client.on_segment(MS(100), &Received::plain(&answer));
+        client.write(Payload::Synthetic { stream: 1, offset: 0, len: 10_000 });
+        for ms in 100..200 {
+            if client.deadline().is_some_and(|at| at <= MS(ms)) {
+                client.on_timer(MS(ms));
+            }
+            while client.poll_transmit(MS(ms), all).is_some() {}
+        }
+        assert_eq!(client.tx.flight_size(), 10_000);
+        client
+    }
+
+    /// An acknowledgement of nothing but the third segment.
+    fn third_sacked() -> Segment {
+        let mut sack = SackBlocks::NONE;
+        sack.push(SackBlock { start: ISS + 2001, end: ISS + 3001 });
+        let (seq, ack) = (SeqNum(8), ISS + 1);
+        Segment {
+            src_port: 2,
+            dst_port: 1,
+            seq,
+            ack,
+            flags: Flags::ACK,
+            window: 1000,
+            sack,
+            ..Segment::EMPTY
+        }
+    }
+
+    #[test]
+    fn losses_are_told_that_an_acknowledgement_shows_which_delivers_nothing() {
+        let mut client = in_flight("bbr3");
+        client.on_segment(MS(210), &Received::plain(&third_sacked()));
+        assert_eq!(client.tx.cc.lost(), 0, "the reordering window has not passed");
+        // The kernel's timer for it has two jiffies more.
+        let timer = client.deadline().expect("a timer runs");
+        client.on_segment(timer - Duration::from_millis(1), &Received::plain(&third_sacked()));
+        assert_eq!(client.tx.cc.lost(), 2000);
+    }
+}
