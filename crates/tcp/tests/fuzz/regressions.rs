@@ -281,12 +281,16 @@ fn vegas_leaves_slow_start_with_an_ssthresh_of_two_segments() {
 
 #[test]
 fn prague_keeps_ssthresh_at_two_segments_where_cwnd_is_clamped_to_less() {
-    run(
-        Choices { growth: 11, cwnd_clamp: 1, linux: 1, ..Choices::default() },
-        Choices::default(),
-        &[
-            Op::Write { side: Side::Client, len: 1461, real: false },
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { growth: 11, cwnd_clamp: 1, linux: 1, ..Choices::default() },
+            server: Choices { linux: 155, ..Choices::default() },
+            delay_ms: 69,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Write { side: Side::Client, len: 1461, real: true },
             Op::Write { side: Side::Client, len: 8761, real: false },
         ],
-    );
+    });
 }
