@@ -10,8 +10,8 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::Fd;
 use super::chrono::{Chrono, Waits};
+use super::discipline::Queue;
 use super::icmp::Unreachable;
-use super::link::Queue;
 use super::offload::Offload;
 use super::options::Options;
 use super::send_queue::SendQueue;

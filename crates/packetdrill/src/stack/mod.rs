@@ -4,6 +4,7 @@
 mod calls;
 mod chrono;
 mod connection;
+mod discipline;
 mod fill;
 mod help;
 mod icmp;
@@ -15,6 +16,7 @@ mod packets;
 mod path_mtu;
 mod reading;
 mod send_queue;
+mod stamping;
 mod stamps;
 mod urgent;
 
@@ -32,7 +34,7 @@ use handfast_wire::{IpFacts, Packet};
 
 use crate::Settings;
 use connection::Connection;
-pub use link::Queue;
+pub use discipline::Queue;
 use options::Options;
 use path_mtu::Routes;
 pub use reading::{Control, Message, Polled};

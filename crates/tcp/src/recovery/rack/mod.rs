@@ -3,6 +3,7 @@
 
 mod ack;
 mod algorithm;
+mod criterion;
 mod judge;
 #[cfg(test)]
 mod model;
@@ -20,9 +21,10 @@ use crate::event::LossCounters;
 use crate::send::scoreboard::{Range, Scoreboard};
 use crate::send::sender::Sender;
 use ack::Arrivals;
+use criterion::{Criterion, Losses, Stamp};
 use probe::{Answer, Probe, deadline, pto};
 use prr::{Delivery, Prr};
-use transmissions::{Criterion, Losses, Stamp, Transmissions};
+use transmissions::Transmissions;
 use undo::Undo;
 use window::ReorderingWindow;
 

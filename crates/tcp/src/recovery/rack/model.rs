@@ -4,7 +4,8 @@ use handfast_core::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::transmissions::{Criterion, MAX_AGAIN, MAX_FIRSTS, Stamp, Transmissions};
+use super::criterion::{Criterion, Stamp};
+use super::transmissions::{MAX_AGAIN, MAX_FIRSTS, Transmissions};
 use crate::send::scoreboard::{Range, Scoreboard};
 
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use handfast_core::Instant;
 
-use super::transmissions::Stamp;
+use super::criterion::Stamp;
 use crate::send::scoreboard::Range;
 
 /// The last transmission of octets sent more than once.
