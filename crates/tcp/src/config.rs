@@ -299,6 +299,9 @@ pub struct Config {
     pub time_wait: Duration,
     /// Real bytes the send buffer holds; synthetic payload takes no memory and is not bounded by it.
     pub send_buffer: Bytes,
+    /// Let the send buffer grow with the window, count memory, and take more once a third of it is free, as Linux does
+    /// (`tcp_sndbuf_expand`): for applications that always have more ([`crate::Endpoint::write_room`]), synthetic payload too.
+    pub send_autotuning: bool,
     /// What the receive window offers at most.
     pub receive_buffer: Bytes,
     /// Begin with a window of 64 KiB and open it as data arrives, as Linux does (`tcp_grow_window`, `tcp_rcv_space_adjust`).
@@ -363,6 +366,7 @@ impl Default for Config {
             keepalive_probes: 9,
             time_wait: Duration::from_secs(60),
             send_buffer: Bytes(4_000_000),
+            send_autotuning: false,
             receive_buffer: Bytes(6_000_000),
             receive_autotuning: false,
             vho: VhoRules::NONE,

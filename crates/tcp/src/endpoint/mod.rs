@@ -35,6 +35,7 @@ mod owner;
 mod path_mtu;
 mod prefetch;
 mod queue;
+mod room;
 mod round_trip;
 mod sacks;
 mod socket;

@@ -7,6 +7,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod cuts;
+pub(crate) mod memory;
 pub(crate) mod piece;
 pub(crate) mod progress;
 pub(crate) mod scoreboard;

@@ -12,6 +12,7 @@ use crate::cc::{Control, Controlled, Request, RttSample, Window};
 use crate::rtt::RttEstimator;
 use crate::send::answers::Answers;
 use crate::send::cuts::Cuts;
+use crate::send::memory::SendMemory;
 use crate::send::progress::Progress;
 use crate::send::scoreboard::{DUP_THRESH, Range, Scoreboard};
 use crate::send::send_buffer::SendBuffer;
@@ -64,6 +65,8 @@ pub(crate) struct Sender {
     pub(crate) patience: Option<(u32, u64)>,
     /// Which marks of congestion it has answered, where ends do ECN.
     pub(crate) answers: Answers,
+    /// The memory of the send buffer ([`Config::send_autotuning`]).
+    pub(crate) memory: Option<Box<SendMemory>>,
     /// Where segments that are outstanding end, if SACK blocks count whole ones only ([`Config::linux_details`]).
     cuts: Option<Box<Cuts>>,
 }
@@ -102,6 +105,9 @@ impl Sender {
             probed: None,
             patience: None,
             answers: Answers::default(),
+            memory: config.send_autotuning.then(|| {
+                Box::new(SendMemory::new(config.send_buffer.get(), config.congestion_control.send_windows()))
+            }),
             cuts: config.linux_details.then(Box::default),
         }
     }

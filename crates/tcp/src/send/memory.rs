@@ -1,0 +1,118 @@
+//! The memory that a send buffer takes, and how it grows, as in Linux: `sk_wmem_queued` below `sk_sndbuf` (`tcp_sndbuf_expand`,
+//! `tcp_new_space`, `sk_stream_is_writeable`).
+//!
+//! An application that always has more to write fills it, sleeps until a third is free again, and may find that everything has left
+//! meanwhile: then what was sent last was limited by the application, not by the path (`tcp_rate_check_app_limited`).
+
+use handfast_core::Duration;
+
+use crate::cc::Window;
+
+/// `MAX_TCP_HEADER`, octets.
+const MAX_HEADER: u64 = 256;
+/// `struct skb_shared_info` and `struct sk_buff`, aligned.
+const SHARED_INFO: u64 = 320;
+const SK_BUFF: u64 = 256;
+/// What a buffer of several segments takes besides its octets: `SKB_TRUESIZE(MAX_TCP_HEADER)`. Measured: `ss -m` has 832 more for
+/// each.
+const OVERHEAD: u64 = MAX_HEADER + SHARED_INFO + SK_BUFF;
+/// `TCP_INIT_CWND`
+const LEAST_SEGMENTS: u64 = 10;
+/// `GSO_MAX_SIZE` without a segment's headers (`GSO_LEGACY_MAX_SIZE`).
+const MOST_OCTETS: u64 = 65_536 - 1 - 320;
+/// `sk_pacing_shift`: a millisecond's worth.
+const PACING_SHIFT: u32 = 10;
+
+/// The sender as it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Octets that are outstanding, and that have not left.
+    pub(crate) sent: u64,
+    pub(crate) unsent: u64,
+    /// Octets in flight, and the window.
+    pub(crate) in_flight: u64,
+    pub(crate) cwnd: u64,
+    pub(crate) smss: u64,
+    /// Segments that leave together.
+    pub(crate) burst: u64,
+    /// Half of the largest window that the peer has offered.
+    pub(crate) half_window: u64,
+}
+
+impl Load {
+    /// `tcp_xmit_size_goal`: the octets of a full buffer.
+    fn goal(&self) -> u64 {
+        (MOST_OCTETS.min(self.half_window.max(1)) / self.smss).max(1) * self.smss
+    }
+
+    /// `sk_wmem_queued`
+    fn queued(&self) -> u64 {
+        let buffers = self.sent.div_ceil(self.burst.max(1) * self.smss) + self.unsent.div_ceil(self.goal());
+        self.sent + self.unsent + buffers * OVERHEAD
+    }
+}
+
+/// The send buffer of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct SendMemory {
+    /// `tcp_wmem[2]`
+    most: u64,
+    /// `sndbuf_expand` of the congestion control: windows that it holds.
+    windows: u64,
+    /// `sk_sndbuf`
+    limit: u64,
+    /// `SOCK_NOSPACE`: the application sleeps.
+    full: bool,
+}
+
+impl SendMemory {
+    /// `windows`: [`crate::cc::Control::send_windows`].
+    pub(crate) fn new(most: u64, windows: u64) -> Self {
+        Self { most, windows, limit: 0, full: false }
+    }
+
+    /// `tcp_sndbuf_expand`
+    fn expand(&mut self, load: &Load, mss: u64) {
+        let segment = (mss + MAX_HEADER + SHARED_INFO).next_power_of_two() + SK_BUFF;
+        let segments = (load.cwnd / load.smss).max(LEAST_SEGMENTS);
+        self.limit = self.limit.max(self.windows * segments * segment).min(self.most);
+    }
+
+    /// Whether the application sleeps.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Octets that the application may write now: a buffer's worth, or none.
+    pub(crate) fn room(&mut self, load: &Load, mss: u64) -> u64 {
+        if self.limit == 0 {
+            // `tcp_init_buffer_space`
+            self.expand(load, mss);
+        }
+        if self.full {
+            // `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
+            if load.in_flight + load.smss <= load.cwnd {
+                self.expand(load, mss);
+            }
+            let queued = load.queued();
+            // `sk_stream_is_writeable`
+            if self.limit.saturating_sub(queued) < queued / 2 {
+                return 0;
+            }
+            self.full = false;
+        }
+        // `sk_stream_memory_free`: a buffer that may begin is filled.
+        self.full = load.queued() >= self.limit;
+        if self.full { 0 } else { load.goal() }
+    }
+}
+
+/// `tcp_update_pacing_rate`, octets a second, and `tcp_tso_autosize`: segments that leave together where nothing paces. Not by the
+/// shortest round trip (`tcp_tso_rtt_log`), which counts below 4 ms.
+pub(crate) fn burst(window: &Window, srtt: Duration) -> u64 {
+    let ratio = if window.cwnd() < window.ssthresh() / 2 { 200 } else { 120 };
+    let srtt = if srtt == Duration::ZERO { Duration::from_millis(1) } else { srtt };
+    let rate = u128::from(window.cwnd()) * ratio / 100 * 1_000_000_000 / u128::from(srtt.as_nanos());
+    let octets = u64::try_from(rate >> PACING_SHIFT).unwrap_or(u64::MAX);
+    (octets.min(MOST_OCTETS) / window.smss).max(2)
+}
