@@ -466,7 +466,7 @@ impl Connection {
         }
         match &mut self.role {
             Role::Receiver(_) => true,
-            // As if it had been asked.
+            // Its application writes, as it would before the endpoint is asked again.
             Role::Sender(sending) => {
                 let held = self.endpoint.unsent() > 0;
                 if held {

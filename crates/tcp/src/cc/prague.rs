@@ -6,7 +6,7 @@
 use handfast_core::{BitRate, Duration, Instant};
 
 use super::pacer::window_rate;
-use super::{AckSample, Controller, Needs, Pacing, PathSample, Window};
+use super::{AckSample, Controller, Needs, Pacing, PathSample, Request, Window};
 use crate::Config;
 use crate::phase::Phase;
 
@@ -66,11 +66,6 @@ fn rounded_up(window: u64, smss: u64) -> u64 {
     window.div_ceil(smss) * smss
 }
 
-/// ssthresh is cwnd, and as everywhere two segments at least (RFC 5681, equation 4): cwnd may be clamped to less.
-fn leave_slow_start(window: &mut Window) {
-    window.ssthresh = window.cwnd.max(2 * window.smss);
-}
-
 impl Prague {
     /// Whether it reacts as a flow with a round trip of [`RTT_TARGET`], where its own is shorter.
     fn is_rtt_independent(&self) -> bool {
@@ -114,12 +109,13 @@ impl Prague {
         }
         let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
         self.saw_ce = true;
-        self.unreduced = self.window;
+        // What a loss is to halve: a window that the peer or the application left unused says nothing (RFC 5681 §3.1, FlightSize).
+        self.unreduced = self.window.min(path.in_flight + path.delivered);
         let twice = u128::from(self.window) * u128::from(alpha);
         self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
-        // Whatever the steps of cwnd: slow start is over.
-        leave_slow_start(window);
+        // Slow start is over, whatever the steps of cwnd, and ends here after a pause too. cwnd may be clamped to less than two segments.
+        window.ssthresh = rounded_up(self.window, window.smss).max(2 * window.smss);
     }
 
     /// `[prague]`, additive increase: a segment a round trip, by what came without a mark; `(RTT/target)^2` of it where the round trip
@@ -143,9 +139,6 @@ impl Prague {
         self.window = self.window.max(MIN_CWND * smss);
         let due = rounded_up(self.window, smss);
         window.set_cwnd(due.clamp(window.cwnd.saturating_sub(smss), window.cwnd + smss));
-        if due < self.cwnd {
-            leave_slow_start(window);
-        }
         self.cwnd = window.cwnd;
     }
 
@@ -208,6 +201,14 @@ impl Controller for Prague {
         (whole / 2).min(now).max(MIN_CWND * window.smss)
     }
 
+    /// A pause, or what was left unused, takes from the window that cwnd has not followed yet.
+    fn on_request(&mut self, window: &mut Window, request: Request) {
+        if matches!(request, Request::Idle { .. } | Request::Unused { .. }) && window.cwnd == self.cwnd {
+            window.set_cwnd(rounded_up(self.window, window.smss).min(window.cwnd));
+        }
+        window.apply(request);
+    }
+
     fn pacing_rate(&self, window: &Window, srtt: Duration) -> Option<BitRate> {
         let ratio = match self.second_half {
             _ if window.cwnd < window.ssthresh / 2 => SLOW_START_RATIO,
@@ -227,7 +228,7 @@ mod tests {
 
     /// At `ms`, up to `una` of a window of 10,000 octets, with so many marks.
     fn ack(ms: u64, una: u64, marked: u64, rtt: u64) -> AckSample {
-        let path = PathSample { una, nxt: una + 10_000, marked, ..PathSample::of(1000) };
+        let path = PathSample { una, nxt: una + 10_000, marked, in_flight: 200_000, ..PathSample::of(1000) };
         AckSample { path: Some(path), ..AckSample::of(Instant::from_millis(ms), 1000, MS(rtt)) }
     }
 
@@ -249,7 +250,7 @@ mod tests {
         prague.on_ack(&mut window, &ack(0, 1000, 0, 40));
         assert_eq!(window.cwnd, 21_000);
         prague.on_ack(&mut window, &ack(1, 2000, 1, 40));
-        assert_eq!((prague.window, window.cwnd, window.ssthresh), (10_500, 20_000, 20_000));
+        assert_eq!((prague.window, window.cwnd, window.ssthresh), (10_500, 20_000, 11_000));
         assert!(!window.in_slow_start());
         // The same round trip: cwnd follows by a segment an acknowledgement, down to 10.5 segments, rounded up.
         (2..20).for_each(|k| prague.on_ack(&mut window, &ack(k, 3000, 1, 40)));
@@ -338,6 +339,29 @@ mod tests {
             let flight = window.cwnd;
             prague.on_loss(&mut window, flight);
             assert_eq!(window.ssthresh, halved, "{una} {alpha}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_was_not_used_is_not_what_a_loss_halves() {
+        let mut window = Window::of(1000, 100, 100);
+        let mut prague = Prague { saw_ce: true, alpha: ONE * 2, round_end: u64::MAX, ..Prague::default() };
+        let marked = ack(100, 50_000, 1, 40);
+        let path = marked.path.map(|path| PathSample { in_flight: 19_000, ..path });
+        prague.on_ack(&mut window, &AckSample { path, ..marked });
+        prague.on_loss(&mut window, 20_000);
+        assert_eq!(window.ssthresh, 10_000, "half of what was in flight");
+    }
+
+    #[test]
+    fn a_pause_takes_from_the_window_that_a_mark_has_left() {
+        for request in [Request::Idle { halvings: 1, restart: 10_000 }, Request::Unused { used: 20_000 }] {
+            let (mut prague, mut window) = (Prague::default(), Window::of(1000, 100, 1000));
+            prague.on_ack(&mut window, &ack(100, 50_000, 1, 40));
+            assert_eq!((window.cwnd, window.ssthresh), (99_000, 50_000));
+            prague.on_request(&mut window, request);
+            assert!(window.cwnd < 50_000, "{}", window.cwnd);
+            assert_eq!(window.ssthresh, 50_000);
         }
     }
 

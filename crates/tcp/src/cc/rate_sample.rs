@@ -88,8 +88,9 @@ struct Sent {
 /// `[rate]` §3.1.1: the state of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
-    /// By `end`, all above SND.UNA.
+    /// By `end`, all above SND.UNA as it was when the last acknowledgement was judged.
     sent: VecDeque<Sent>,
+    una: u64,
     /// `C.delivered` and `C.delivered_time`.
     delivered: u64,
     delivered_at: Instant,
@@ -143,15 +144,20 @@ impl RateSampler {
         }
     }
 
-    /// A segment counts by when it left last: the shorter ones are forgotten that its octets left in before. So the records stay as
-    /// many as the segments that are outstanding, however often these are cut anew.
+    /// A segment counts by when it left last. So a segment that leaves replaces the records of the shorter ones that lie in it, and the
+    /// records stay about as many as the segments outstanding, however often these are cut anew. One that began before it keeps its
+    /// record: the rest of it has left once only.
     fn forget_within(&mut self, start: u64, end: u64) {
         if self.sent.back().is_none_or(|last| last.end <= start) {
             return;
         }
-        let first = self.sent.partition_point(|sent| sent.end <= start);
+        let holding = self.sent.partition_point(|sent| sent.end <= start);
+        let begin = holding.checked_sub(1).map_or(self.una, |before| self.sent[before].end);
+        let first = if begin < start { holding + 1 } else { holding };
         let last = self.sent.partition_point(|sent| sent.end < end);
-        self.sent.drain(first..last);
+        if first < last {
+            self.sent.drain(first..last);
+        }
     }
 
     /// The segment that ends at `end` has left, and with it `in_flight` octets are in the network. `fills`: cwnd takes no more.
@@ -254,6 +260,7 @@ impl RateSampler {
 
     /// `[rate]` §3.3 `GenerateRateSample`.
     fn take(&mut self, una: u64) -> Option<RateSample> {
+        self.una = una;
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
@@ -373,7 +380,7 @@ mod tests {
     #[test]
     fn segments_that_leave_again_as_one_have_one_record() {
         let mut sampler = sent(4);
-        sampler.on_sent(MS(50), 500..2500, false);
+        sampler.on_sent(MS(50), 0..2500, false);
         let records = |sampler: &RateSampler| sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>();
         assert_eq!(records(&sampler), [2500, 3000, 4000]);
         // However often a path's MTU changes, and wherever segments are cut.
@@ -386,6 +393,22 @@ mod tests {
             }
             assert!(sampler.sent.len() as u64 <= 4000 / step + 1, "{}", sampler.sent.len());
         }
+    }
+
+    #[test]
+    fn a_segment_of_which_the_front_left_once_only_is_still_timed() {
+        let records = |sampler: &RateSampler| sampler.sent.iter().map(|sent| sent.end).collect::<Vec<_>>();
+        // A probe of the tail begins within the segment before the last.
+        let mut sampler = sent(2);
+        sampler.on_sent(MS(30), 2000..2500, false);
+        sampler.on_sent(MS(200), 1500..2500, false);
+        assert_eq!(records(&sampler), [1000, 2000, 2500]);
+        sampler.on_delivered(MS(210), 0, 2000);
+        assert_eq!(sampler.take(2000), Some(sample(0, 2000, 200)));
+        // And so where it is the first that is outstanding.
+        sampler.on_sent(MS(220), 2200..2500, false);
+        sampler.on_sent(MS(230), 2200..2600, false);
+        assert_eq!(records(&sampler), [2500, 2600]);
     }
 
     #[test]

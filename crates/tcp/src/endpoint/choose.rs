@@ -10,7 +10,8 @@ use crate::phase::Phase;
 use crate::send::piece::{Piece, Why};
 
 impl Endpoint {
-    /// What the next segment carries; [`None`]: nothing may go now.
+    /// What the next segment carries; [`None`]: nothing may go now. A new reason to send belongs into
+    /// [`Endpoint::others_have_a_say`] too.
     pub(super) fn choose(&mut self, now: Instant) -> Option<Piece> {
         let room = self.room();
         if self.tx.progress.head_due {

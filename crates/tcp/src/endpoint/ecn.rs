@@ -82,7 +82,9 @@ impl Endpoint {
     /// An acknowledgement delivers something: whether it echoes a mark that the congestion control has not answered by itself.
     #[cold]
     pub(super) fn reads_mark(&mut self, segment: &Segment, facts: &AckFacts) -> bool {
-        let Some(ecn) = &mut self.ecn else { return false };
+        // The feedback of one that others have overtaken is older than what they told (RFC 9768 §3.2.2.5).
+        let is_newest = segment.ack == self.tx.seq(self.tx.una);
+        let Some(ecn) = self.ecn.as_mut().filter(|_| is_newest) else { return false };
         let packets = ecn.packets(facts.octets, facts.sacks.fresh, self.tx.window.smss);
         let marked = ecn.on_delivered(segment.flags, packets);
         if marked && !ecn.echoes_by_flag() {

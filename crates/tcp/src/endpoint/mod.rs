@@ -357,6 +357,7 @@ impl Endpoint {
 
     fn end(&mut self, event: Event) {
         self.state = State::Closed;
+        self.spent = false;
         self.timers = Timers::default();
         self.rx.ack_now = false;
         self.emit(event);

@@ -32,7 +32,7 @@ impl Endpoint {
 
     /// Whether anything but the windows decides what goes next, or more is owed than the acknowledgement that goes with data.
     #[inline]
-    fn others_have_a_say(&self) -> bool {
+    pub(super) fn others_have_a_say(&self) -> bool {
         self.startup.is_some()
             || self.help.is_some()
             || self.eln.is_some()
@@ -44,7 +44,8 @@ impl Endpoint {
             || self.rx.duplicates > 0
     }
 
-    /// The segment that is about to leave is a bare acknowledgement. Whether it is a mere receiver's, who owes no other.
+    /// The segment that is about to leave is a bare acknowledgement. Whether nothing can follow it: all data is acknowledged, and no
+    /// duplicate is owed.
     #[inline]
     pub(super) fn ends_with_acknowledgement(&self) -> bool {
         self.tx.una >= self.tx.stream_end() && self.rx.duplicates == 0

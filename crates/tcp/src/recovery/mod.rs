@@ -42,7 +42,7 @@ use rack::Rack;
 pub(crate) struct PathFacts {
     /// By how many octets a segment was overtaken at most.
     pub(crate) extent: u64,
-    /// How often one was.
+    /// How many acknowledgements showed one.
     pub(crate) reorderings: u32,
     /// The smallest round-trip time of late.
     pub(crate) min_rtt: Duration,
