@@ -116,3 +116,90 @@ pub(crate) fn burst(window: &Window, srtt: Duration) -> u64 {
     let octets = u64::try_from(rate >> PACING_SHIFT).unwrap_or(u64::MAX);
     (octets.min(MOST_OCTETS) / window.smss).max(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMSS: u64 = 1448;
+    const MSS: u64 = 1460;
+
+    fn load(sent: u64, unsent: u64, cwnd: u64) -> Load {
+        let in_flight = sent;
+        Load { sent, unsent, in_flight, cwnd: cwnd * SMSS, smss: SMSS, burst: 2, half_window: 1 << 20 }
+    }
+
+    /// A buffer that holds so many windows, with a window of ten segments.
+    fn buffer(windows: u64) -> SendMemory {
+        let mut memory = SendMemory::new(4 << 20, windows);
+        assert_eq!(memory.room(&load(0, 0, 10), MSS), 45 * SMSS);
+        memory
+    }
+
+    #[test]
+    fn what_waits_takes_memory_as_measured() {
+        // Linux 6.18, `ss -tm`: notsent and w.
+        for (unsent, queued) in [(689_248, 698_400), (558_928, 566_416), (72_400, 74_064), (819_568, 830_384)]
+        {
+            assert_eq!(load(0, unsent, 100).queued(), queued);
+        }
+        // What has left stands in buffers of two segments.
+        assert_eq!(load(4 * SMSS, 0, 100).queued(), 4 * SMSS + 2 * OVERHEAD);
+        // Half of a window of 64 KiB bounds a buffer.
+        assert_eq!(Load { half_window: 32_768, ..load(0, 1, 10) }.goal(), 22 * SMSS);
+        assert_eq!(Load { half_window: 0, ..load(0, 1, 10) }.goal(), SMSS);
+    }
+
+    #[test]
+    fn it_is_as_large_as_measured() {
+        // Linux 6.18, `ss -tm`: tb, with CUBIC and a window of 20, BBR and windows of 15, 104 and 108.
+        for (windows, cwnd, limit) in
+            [(2, 20, 92_160), (2, 3, 46_080), (3, 15, 103_680), (3, 104, 718_848), (3, 108, 746_496)]
+        {
+            let mut memory = SendMemory::new(4 << 20, windows);
+            memory.expand(&load(0, 0, cwnd), MSS);
+            assert_eq!(memory.limit, limit, "{cwnd}");
+            memory.expand(&load(0, 0, 1), MSS);
+            assert_eq!(memory.limit, limit, "it does not shrink");
+        }
+        let mut memory = buffer(3);
+        memory.expand(&load(0, 0, 10_000), MSS);
+        assert_eq!(memory.limit, 4 << 20);
+    }
+
+    #[test]
+    fn the_writer_sleeps_until_a_third_is_free() {
+        let mut memory = buffer(2);
+        assert_eq!((memory.limit, memory.is_full()), (46_080, false));
+        // A buffer that has begun is filled, beyond the limit.
+        assert_eq!(memory.room(&load(0, 45 * SMSS, 10), MSS), 0);
+        assert!(memory.is_full());
+        // 14,480 in flight, the window full: 46,080 - 32,212 are less than half of 32,212.
+        let left = |unsent| load(10 * SMSS, unsent, 10);
+        assert_eq!(left(12_740).queued(), 14_480 + 12_740 + 6 * OVERHEAD);
+        assert_eq!(memory.room(&left(12_740), MSS), 0);
+        assert_eq!(memory.limit, 46_080, "the window is full");
+        assert_eq!(memory.room(&left(11_200), MSS), 45 * SMSS);
+        assert!(!memory.is_full());
+    }
+
+    #[test]
+    fn it_grows_with_a_window_that_has_room() {
+        let mut memory = buffer(2);
+        assert_eq!(memory.room(&load(0, 45 * SMSS, 10), MSS), 0);
+        assert_eq!(memory.room(&load(39 * SMSS, 0, 40), MSS), 45 * SMSS);
+        assert_eq!(memory.limit, 2 * 40 * 2304);
+    }
+
+    #[test]
+    fn two_segments_leave_together_or_a_millisecond_s_worth() {
+        let window = |cwnd, ssthresh| Window::of(SMSS, cwnd, ssthresh);
+        let srtt = Duration::from_millis(100);
+        // 100 segments in 100 ms are one in a millisecond, and the pace is 1.2 or 2 times that. A buffer holds 45.
+        assert_eq!(burst(&window(100, 100), srtt), 2);
+        assert_eq!(burst(&window(1_000, 1_000), srtt), 11);
+        assert_eq!(burst(&window(1_000, 3_000), srtt), 19, "slow start");
+        assert_eq!(burst(&window(10_000, 10_000), srtt), 45);
+        assert_eq!(burst(&window(10, 10), Duration::ZERO), 11, "as if it were a millisecond");
+    }
+}
