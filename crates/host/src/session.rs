@@ -189,30 +189,10 @@ impl Sending {
     /// Writes what the application has and there is room for, and closes after its last byte.
     #[inline]
     pub fn fill(&mut self, now: Instant, endpoint: &mut Endpoint) {
-        if self.closed {
-            return;
-        }
-        let is_greedy = self.source.is_greedy();
-        if is_greedy && let Some(room) = endpoint.write_room(now) {
-            if room > 0 {
-                self.write_into(now, endpoint, room);
-            }
-        } else if !is_greedy || endpoint.unsent() < LOW_WATER {
+        let wants = |endpoint: &mut Endpoint| endpoint.unsent() < LOW_WATER && endpoint.is_writable();
+        if !self.closed && (wants(endpoint) || !self.source.is_greedy()) {
             self.write(now, endpoint);
         }
-    }
-
-    /// Writes until the send buffer is full.
-    #[inline(never)]
-    fn write_into(&mut self, now: Instant, endpoint: &mut Endpoint, mut room: u64) {
-        while room > 0 && self.source.is_greedy() {
-            let (offset, left) = self.source.next();
-            let len = left.min(room).min(WRITE_SIZE);
-            endpoint.write(Payload::Synthetic { stream: self.stream, offset, len: len as u32 });
-            self.source.on_written(len);
-            room = endpoint.write_room(now).unwrap_or(0);
-        }
-        self.close_if_done(now, endpoint);
     }
 
     #[inline(never)]
@@ -227,10 +207,6 @@ impl Sending {
             endpoint.write(Payload::Synthetic { stream: self.stream, offset, len: len as u32 });
             self.source.on_written(len);
         }
-        self.close_if_done(now, endpoint);
-    }
-
-    fn close_if_done(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.source.is_done() {
             self.closed = true;
             endpoint.close(now);

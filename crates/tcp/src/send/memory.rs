@@ -29,6 +29,12 @@ pub(crate) struct Load {
     /// Octets that are outstanding, and that have not left.
     pub(crate) sent: u64,
     pub(crate) unsent: u64,
+    /// Of those that are outstanding: what is missing below the highest SACK, and what is SACKed, in so many ranges. A buffer of several
+    /// segments falls apart where some are lost (`tcp_match_skb_to_sack`, `tcp_retransmit_skb`), and those that are SACKed become
+    /// one (`tcp_shift_skb_data`).
+    pub(crate) holes: u64,
+    pub(crate) sacked: u64,
+    pub(crate) ranges: u64,
     /// Octets in flight, and the window.
     pub(crate) in_flight: u64,
     pub(crate) cwnd: u64,
@@ -47,7 +53,11 @@ impl Load {
 
     /// `sk_wmem_queued`
     fn queued(&self) -> u64 {
-        let buffers = self.sent.div_ceil(self.burst.max(1) * self.smss) + self.unsent.div_ceil(self.goal());
+        let whole = self.sent.saturating_sub(self.holes + self.sacked);
+        let buffers = whole.div_ceil(self.burst.max(1) * self.smss)
+            + self.holes.div_ceil(self.smss)
+            + self.ranges
+            + self.unsent.div_ceil(self.goal());
         self.sent + self.unsent + buffers * OVERHEAD
     }
 }
@@ -61,14 +71,12 @@ pub(crate) struct SendMemory {
     windows: u64,
     /// `sk_sndbuf`
     limit: u64,
-    /// `SOCK_NOSPACE`: the application sleeps.
-    full: bool,
 }
 
 impl SendMemory {
     /// `windows`: [`crate::cc::Control::send_windows`].
     pub(crate) fn new(most: u64, windows: u64) -> Self {
-        Self { most, windows, limit: 0, full: false }
+        Self { most, windows, limit: 0 }
     }
 
     /// `tcp_sndbuf_expand`
@@ -78,32 +86,14 @@ impl SendMemory {
         self.limit = self.limit.max(self.windows * segments * segment).min(self.most);
     }
 
-    /// Whether the application sleeps.
-    pub(crate) fn is_full(&self) -> bool {
-        self.full
-    }
-
-    /// Octets that the application may write now: a buffer's worth, or none.
-    pub(crate) fn room(&mut self, load: &Load, mss: u64) -> u64 {
-        if self.limit == 0 {
-            // `tcp_init_buffer_space`
+    /// Whether an application that sleeps until there is room is woken (`sk_stream_is_writeable`): a third is free.
+    pub(crate) fn is_writable(&mut self, load: &Load, mss: u64) -> bool {
+        // `tcp_init_buffer_space`; `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
+        if self.limit == 0 || load.in_flight + load.smss <= load.cwnd {
             self.expand(load, mss);
         }
-        if self.full {
-            // `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
-            if load.in_flight + load.smss <= load.cwnd {
-                self.expand(load, mss);
-            }
-            let queued = load.queued();
-            // `sk_stream_is_writeable`
-            if self.limit.saturating_sub(queued) < queued / 2 {
-                return 0;
-            }
-            self.full = false;
-        }
-        // `sk_stream_memory_free`: a buffer that may begin is filled.
-        self.full = load.queued() >= self.limit;
-        if self.full { 0 } else { load.goal() }
+        let queued = load.queued();
+        self.limit.saturating_sub(queued) >= queued / 2
     }
 }
 
@@ -126,7 +116,19 @@ mod tests {
 
     fn load(sent: u64, unsent: u64, cwnd: u64) -> Load {
         let in_flight = sent;
-        Load { sent, unsent, in_flight, cwnd: cwnd * SMSS, smss: SMSS, burst: 2, half_window: 1 << 20 }
+        let (holes, sacked, ranges) = (0, 0, 0);
+        Load {
+            sent,
+            unsent,
+            holes,
+            sacked,
+            ranges,
+            in_flight,
+            cwnd: cwnd * SMSS,
+            smss: SMSS,
+            burst: 2,
+            half_window: 1 << 20,
+        }
     }
 
     /// A buffer that holds so many windows, with a window of ten segments.
