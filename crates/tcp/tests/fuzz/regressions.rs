@@ -294,3 +294,25 @@ fn prague_keeps_ssthresh_at_two_segments_where_cwnd_is_clamped_to_less() {
         ],
     });
 }
+
+#[test]
+fn bbr3_sends_on_where_its_start_up_has_ended_without_a_bandwidth() {
+    run(
+        Choices { growth: 11, sack: true, ..Choices::default() },
+        Choices {
+            recovery: 2,
+            growth: 10,
+            sack: true,
+            initial_window: 2,
+            mss: 3,
+            cwnd_clamp: 3,
+            ..Choices::default()
+        },
+        &[
+            Op::Reorder { from: Side::Server, n: 2, ms: 1 },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Write { side: Side::Server, len: 1029, real: false },
+            Op::Advance { ms: 6 },
+        ],
+    );
+}
