@@ -211,7 +211,7 @@ impl Memory {
     pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
         let needed = self.truesize(len);
         if self.used > 0 && self.used + needed > self.how.buffer {
-            // `tcp_prune_queue`. It would also forget what was SACKed; here nothing is.
+            // `tcp_prune_queue`. It would also forget what was SACKed: here see `Memory::prune`.
             self.clamp_window();
         }
         let fits = self.used + needed <= self.how.buffer;
@@ -291,6 +291,21 @@ impl Memory {
             self.ready.pop_front();
             self.used -= memory;
         }
+    }
+
+    /// All that is in order has been read, and what lies beyond a hole keeps the window closed: so the hole would never be filled. Forgets
+    /// from the top (`tcp_prune_ofo_queue`), an eighth of the buffer at least, until the window opens. Where what is kept ends; [`None`]:
+    /// all is kept.
+    pub(crate) fn prune(&mut self, next: u64, shift: u8) -> Option<u64> {
+        if !self.ready.is_empty() || self.beyond.is_empty() || self.select(shift) > 0 {
+            return None;
+        }
+        let goal = self.used.saturating_sub(self.how.buffer >> 3);
+        while self.used > goal || self.select(shift) == 0 {
+            let Some((_, (_, memory))) = self.beyond.pop_last() else { break };
+            self.used -= memory;
+        }
+        Some(self.beyond.values().map(|&(end, _)| end).max().unwrap_or(next).max(next))
     }
 
     /// `tcp_rcvbuf_grow`: the buffer holds a window of so many octets at least.
