@@ -278,11 +278,10 @@ impl Memory {
         }
     }
 
-    /// `tcp_rcv_space_adjust`: what the application reads in a round trip asks for such a window.
-    pub(crate) fn follow_reading(&mut self, window: Option<u64>) {
-        if let Some(window) = window {
-            self.follow(window);
-        }
+    /// `tcp_rcv_space_adjust`: the application has read so much in a round trip, which asks for such a window.
+    pub(crate) fn follow_reading(&mut self, copied: u64, window: u64) {
+        self.space = copied;
+        self.follow(window);
     }
 
     /// The application has read up to `copied`.
@@ -498,6 +497,18 @@ mod tests {
             memory.take_beyond(41_000, 0, 60_000, false, true);
             assert_eq!(memory.report().buffer > 131_072, grown);
         }
+    }
+
+    #[test]
+    fn what_was_read_in_a_round_trip_counts_for_what_lies_beyond_a_hole() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, locked: false, ..HOW });
+        memory.accepted = true;
+        memory.follow_reading(60_000, 120_000);
+        // 120,000 x 256 / 128
+        assert_eq!((memory.report().space, memory.report().buffer), (60_000, 240_000));
+        memory.take_beyond(2000, 0, 1000, false, true);
+        // (2 x 60,000 + 3,000) x 256 / 111
+        assert_eq!((memory.ratio, memory.report().buffer), (111, 283_675));
     }
 
     #[test]

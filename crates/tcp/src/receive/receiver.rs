@@ -222,8 +222,8 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
             let space = tune.on_read(next - waiting, waiting, beyond);
-            if let Some(memory) = &mut self.memory {
-                memory.follow_reading(space);
+            if let (Some(memory), Some(window)) = (&mut self.memory, space) {
+                memory.follow_reading(tune.space(), window);
             }
             self.capacity = self.capacity.max(space.unwrap_or_default());
         }
