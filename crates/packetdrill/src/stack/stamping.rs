@@ -4,10 +4,10 @@ use handfast_core::Instant;
 use handfast_tcp::State;
 use handfast_wire::tcp::Segment;
 
-use super::{Errno, Fd, Stack};
 use super::connection::Connection;
 use super::reading::{Control, Message};
 use super::stamps::{OPT_ID, OPT_ID_TCP, OPT_TSONLY, RX_SOFTWARE, SOFTWARE, What};
+use super::{Errno, Fd, Stack};
 
 /// `SO_EE_ORIGIN_TIMESTAMPING`
 const ORIGIN: u8 = 4;

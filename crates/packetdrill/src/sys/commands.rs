@@ -9,6 +9,9 @@ use std::sync::Once;
 use super::tool;
 use crate::shell::{self, Asked};
 
+/// What wait(2) says of a command that ends by 1.
+const FAILED: c_int = 1 << 8;
+
 /// The C library's, for the tool's own commands: what they say of the link is the stack's, the rest the shell's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
@@ -23,7 +26,13 @@ unsafe extern "C" fn system(command: *const c_char) -> c_int {
         if command.is_null() {
             return next(command);
         }
-        let (asked, left) = shell::heed(&CStr::from_ptr(command).to_string_lossy());
+        let (asked, left) = match shell::heed(&CStr::from_ptr(command).to_string_lossy()) {
+            Ok(heeded) => heeded,
+            Err(why) => {
+                eprintln!("handfast: {why}");
+                return FAILED;
+            }
+        };
         for one in asked {
             match one {
                 Asked::Queue(queue) => tool().call(|stack| stack.set_queue(queue)),
