@@ -155,12 +155,13 @@ fn fair_queue(words: &[&str]) -> Option<Queue> {
     let (mut words, mut queue) = (words.iter(), Queue::Pacing);
     while let Some(&key) = words.next() {
         match key {
-            "pacing" => {}
-            "nopacing" if queue == Queue::Pacing => queue = Queue::Taking,
-            "nopacing" => {}
             // `fq_enqueue`: as many wait already.
-            "limit" | "flow_limit" if is_zero(words.next()?) => queue = Queue::Dropping,
-            "limit" | "flow_limit" => {}
+            "limit" | "flow_limit" => {
+                let drops = is_zero(words.next()?);
+                queue = if drops { Queue::Dropping } else { queue };
+            }
+            "nopacing" if queue == Queue::Pacing => queue = Queue::Taking,
+            "pacing" | "nopacing" => {}
             "buckets" | "orphan_mask" | "refill_delay" | "timer_slack" => drop(words.next()?),
             _ => return None,
         }
