@@ -26,11 +26,11 @@ pub(crate) fn heed(commands: &str) -> Result<(Vec<Asked>, String), String> {
     let is_compound = commands.iter().any(|(command, _)| begins_compound(command));
     let mut conditional = is_compound;
     for (command, separator) in commands {
-        let one = understood(command).map_err(|why| format!("`{}`: {why}", command.trim()))?;
+        let one = understood(command).map_err(|why| format!("`{}`: {why}", in_a_line(command)))?;
         if conditional && matches!(one, Some(Asked::Queue(_))) {
             return Err(format!(
                 "`{}`: a discipline of {LINK} is set on no condition and in no loop here",
-                command.trim()
+                in_a_line(command)
             ));
         }
         match one {
@@ -45,6 +45,11 @@ pub(crate) fn heed(commands: &str) -> Result<(Vec<Asked>, String), String> {
         conditional = is_compound || matches!(separator, "&&" | "||");
     }
     Ok((asked, left))
+}
+
+/// A command as a message names it.
+fn in_a_line(command: &str) -> String {
+    command.split_whitespace().filter(|word| *word != "\\").collect::<Vec<_>>().join(" ")
 }
 
 /// The commands one by one, each with what divides it from the next. What is quoted or a comment divides nothing, nor does a newline after
@@ -241,7 +246,8 @@ mod tests {
             "tc qdisc add dev tun0 \\\n root netem loss 1%",
         ] {
             let error = heed(&format!("true\n{command}\ntrue")).expect_err(command);
-            assert!(error.starts_with(&format!("`{command}`: tun0 has no such discipline")), "{error}");
+            let named = command.replace("\\\n ", "");
+            assert!(error.starts_with(&format!("`{named}`: tun0 has no such discipline")), "{error}");
             assert!(error.contains("known are fq"), "{error}");
         }
     }
