@@ -53,6 +53,11 @@ pub(crate) struct Autotune {
 }
 
 impl Autotune {
+    /// `rcvq_space.space`
+    pub(crate) fn space(&self) -> u64 {
+        self.space
+    }
+
     /// For a buffer of at most `most` octets; returns the space to begin with too.
     pub(crate) fn new(most: u64, mss: u64) -> (Self, u64) {
         let space = (INITIAL_BUFFER * SCALING_RATIO / 256).min(most);

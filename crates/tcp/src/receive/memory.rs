@@ -211,7 +211,7 @@ impl Memory {
     pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
         let needed = self.truesize(len);
         if self.used > 0 && self.used + needed > self.how.buffer {
-            // `tcp_prune_queue`. It would also forget what was SACKed; here nothing is.
+            // `tcp_prune_queue`. It would also forget what was SACKed: here see `Memory::prune`.
             self.clamp_window();
         }
         let fits = self.used + needed <= self.how.buffer;
@@ -278,11 +278,10 @@ impl Memory {
         }
     }
 
-    /// `tcp_rcv_space_adjust`: what the application reads in a round trip asks for such a window.
-    pub(crate) fn follow_reading(&mut self, window: Option<u64>) {
-        if let Some(window) = window {
-            self.follow(window);
-        }
+    /// `tcp_rcv_space_adjust`: the application has read so much in a round trip, which asks for such a window.
+    pub(crate) fn follow_reading(&mut self, copied: u64, window: u64) {
+        self.space = copied;
+        self.follow(window);
     }
 
     /// The application has read up to `copied`.
@@ -291,6 +290,21 @@ impl Memory {
             self.ready.pop_front();
             self.used -= memory;
         }
+    }
+
+    /// All that is in order has been read, and what lies beyond a hole keeps the window closed: so the hole would never be filled. Forgets
+    /// from the top (`tcp_prune_ofo_queue`), an eighth of the buffer at least, until the window opens. Where what is kept ends; [`None`]:
+    /// all is kept.
+    pub(crate) fn prune(&mut self, next: u64, shift: u8) -> Option<u64> {
+        if !self.ready.is_empty() || self.beyond.is_empty() || self.select(shift) > 0 {
+            return None;
+        }
+        let goal = self.used.saturating_sub(self.how.buffer >> 3);
+        while self.used > goal || self.select(shift) == 0 {
+            let Some((_, (_, memory))) = self.beyond.pop_last() else { break };
+            self.used -= memory;
+        }
+        Some(self.beyond.values().map(|&(end, _)| end).max().unwrap_or(next).max(next))
     }
 
     /// `tcp_rcvbuf_grow`: the buffer holds a window of so many octets at least.
@@ -483,6 +497,18 @@ mod tests {
             memory.take_beyond(41_000, 0, 60_000, false, true);
             assert_eq!(memory.report().buffer > 131_072, grown);
         }
+    }
+
+    #[test]
+    fn what_was_read_in_a_round_trip_counts_for_what_lies_beyond_a_hole() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, locked: false, ..HOW });
+        memory.accepted = true;
+        memory.follow_reading(60_000, 120_000);
+        // 120,000 x 256 / 128
+        assert_eq!((memory.report().space, memory.report().buffer), (60_000, 240_000));
+        memory.take_beyond(2000, 0, 1000, false, true);
+        // (2 x 60,000 + 3,000) x 256 / 111
+        assert_eq!((memory.ratio, memory.report().buffer), (111, 283_675));
     }
 
     #[test]
