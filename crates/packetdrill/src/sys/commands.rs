@@ -1,10 +1,10 @@
 //! The commands of a script: what they say of the link is the stack's, and `nstat` shows the stack's counters.
 
 use std::env;
-use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -87,15 +87,8 @@ fn begin_counters() -> Option<PathBuf> {
 
 /// A new directory that only its owner enters: as root the tool follows no link that somebody else has laid.
 fn private_directory() -> io::Result<PathBuf> {
-    let template = env::temp_dir().join("handfast-nstat-XXXXXX").into_os_string().into_vec();
-    let template = CString::new(template)?.into_raw();
-    // SAFETY: a string of ours, which the function changes in its place and does not lengthen.
-    unsafe {
-        let made = !libc::mkdtemp(template).is_null();
-        let error = io::Error::last_os_error();
-        let path = CString::from_raw(template).into_bytes();
-        if made { Ok(PathBuf::from(OsString::from_vec(path))) } else { Err(error) }
-    }
+    let owner = fs::Permissions::from_mode(0o700);
+    Ok(tempfile::Builder::new().prefix("handfast-nstat-").permissions(owner).tempdir()?.keep())
 }
 
 extern "C" fn forget_counters() {
@@ -108,7 +101,6 @@ extern "C" fn forget_counters() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_counters_are_where_nobody_else_writes() {

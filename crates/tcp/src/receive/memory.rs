@@ -3,19 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::autotune::{FIRST_ROUND, LEAST};
+use crate::{DEFAULT_MSS, MIN_MSS};
+
 /// `TCP_RMEM_TO_WIN_SCALE`, and the ratio before anything has come: half of the memory counts as window.
 const RATIO_SHIFT: u32 = 8;
 const DEFAULT_RATIO: u64 = 1 << (RATIO_SHIFT - 1);
 /// `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 2_304;
-/// `TCP_MSS_DEFAULT`
-const FIRST_MSS: u64 = 536;
-/// `TCP_MIN_MSS`
-const LEAST_MSS: u64 = 88;
-/// `TCP_INIT_CWND`
-const FIRST_ROUND: u64 = 10;
-/// Segments in order smaller than this do not open the window (`tcp_event_data_recv`).
-const LEAST: u64 = 128;
 
 /// What a `struct sk_buff` takes; its end; a head in the cache of small ones; headroom.
 const BUFFER: u64 = 256;
@@ -91,9 +86,9 @@ pub(crate) struct Memory {
     drops: [u64; 3],
 }
 
-/// Why a segment is dropped: the index of what counts it.
+/// Why a segment is dropped (`skb_drop_reason`): the index of what counts it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Drop {
+pub(crate) enum DropReason {
     BeyondWindow,
     ZeroWindow,
     NoMemory,
@@ -114,7 +109,7 @@ impl Memory {
             clamp,
             ssthresh,
             last: 0,
-            rcv_mss: FIRST_MSS.min(mss).min(offered / 2),
+            rcv_mss: u64::from(DEFAULT_MSS).min(mss).min(offered / 2),
             space: ssthresh.min(FIRST_ROUND * mss),
             offered,
             used: 0,
@@ -181,7 +176,7 @@ impl Memory {
         self.grew
     }
 
-    pub(crate) fn count(&mut self, why: Drop) {
+    pub(crate) fn count(&mut self, why: DropReason) {
         self.drops[why as usize] += 1;
     }
 
@@ -217,7 +212,7 @@ impl Memory {
         let fits = self.used + needed <= self.how.buffer;
         self.exhausted = in_order && !fits;
         if self.exhausted && waits && len > 0 {
-            self.count(Drop::NoMemory);
+            self.count(DropReason::NoMemory);
         }
         fits || in_order && !waits
     }
@@ -322,7 +317,7 @@ impl Memory {
         let last = std::mem::take(&mut self.last);
         if unit < self.rcv_mss {
             // What is smaller counts once two in a row are alike: segments that are full, as far as their sender is concerned.
-            if unit >= FIRST_MSS || unit >= LEAST_MSS && !pushed {
+            if unit >= u64::from(DEFAULT_MSS) || unit >= u64::from(MIN_MSS) && !pushed {
                 self.last = unit;
                 self.rcv_mss = if unit == last { unit } else { self.rcv_mss };
             }
