@@ -316,3 +316,48 @@ fn bbr3_sends_on_where_its_start_up_has_ended_without_a_bandwidth() {
         ],
     );
 }
+
+/// An acknowledgement alone, whose window is zero.
+fn bare(seq: Near, ack: Near, timestamps: Option<(i8, i8)>) -> Deed {
+    Deed::Send(Forged {
+        seq,
+        ack,
+        flags: 16,
+        window: 0,
+        timestamps,
+        sack: [None; 4],
+        len: 0,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+    })
+}
+
+fn attack_in_fin_wait(timestamps: bool, deeds: Vec<Deed>) {
+    let client = Choices { recovery: 4, timestamps, sack: true, ..Choices::default() };
+    let server = Choices { timestamps, sack: true, ..Choices::default() };
+    let setup = Setup { client, server, ..Setup::default() };
+    hostile::run(&Attack { setup, start: Start::FinWait1, deeds });
+}
+
+#[test]
+fn the_first_segment_goes_again_without_a_fin_that_was_sacked() {
+    attack_in_fin_wait(
+        true,
+        vec![
+            bare(Near::Low(0), Near::High(-2), Some((0, 0))),
+            Deed::PepperSacks { step: 0, n: 1 },
+            Deed::Advance { ms: 606 },
+        ],
+    );
+    attack_in_fin_wait(
+        false,
+        vec![
+            Deed::PepperSacks { step: 1, n: 34 },
+            bare(Near::High(0), Near::Low(2), None),
+            bare(Near::Low(0), Near::Within(1314), None),
+            bare(Near::Within(0), Near::Within(3786), None),
+            Deed::Advance { ms: 606 },
+        ],
+    );
+}
