@@ -60,6 +60,8 @@ def test_the_stack_is_told_what_the_tool_keeps_to_itself(tmp_path: Path) -> None
 def test_what_the_tool_said_is_a_line() -> None:
     said = ["warning", "a.pkt:3: error handling packet: x", "script packet:  0.1 .", "actual packet:  0.2 ."]
     assert verdicts.shortened(said, "a.pkt") == " | ".join(said[1:])
+    refused = ["handfast: `tc qdisc`: why", "a.pkt: error executing init command: non-zero status 1"]
+    assert verdicts.shortened(["warning", *refused], "a.pkt") == " | ".join(refused)
     assert verdicts.shortened(["something else"], "a.pkt") == "something else"
     assert verdicts.shortened([], "a.pkt") == ""
 

@@ -74,8 +74,8 @@ def end(run: subprocess.Popen[str]) -> None:
 
 
 def shortened(lines: list[str], name: str) -> str:
-    """What the tool said, in a line: what it names the script for, with the packets that differ."""
-    telling = [line for line in lines if line.startswith((name, "script packet:", "actual packet:"))]
+    """What the tool and the library said, in a line: what names the script, with the packets that differ."""
+    telling = [line for line in lines if line.startswith((name, "handfast:", "script packet:", "actual packet:"))]
     return " | ".join(telling or lines[-1:])
 
 

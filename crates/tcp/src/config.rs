@@ -256,7 +256,9 @@ pub struct Config {
     /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
     /// whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
     /// again is no small segment for Nagle's algorithm (`tcp_minshall_update`); a smaller path MTU makes only longer segments go again
-    /// (`tcp_simple_retransmit`).
+    /// (`tcp_simple_retransmit`); SACK blocks of an acknowledgement that others have overtaken count (`tcp_ack`, `old_ack`); cwnd does not
+    /// restart after idle times while the peer's window is closed (`tcp_slow_start_after_idle_check`); a FIN takes the place of a DSACK
+    /// that is due (`tcp_fin`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

@@ -170,6 +170,7 @@ impl Stack {
         connection.begin_path(now, mtu, joined);
         connection.tcp_mut().set_accepted();
         connection.apply_options(now);
+        connection.set_stamps(connection.options.timestamping);
         connection.fd = Some(fd);
         let id = self.insert(connection);
         self.socket_of(fd)?.kind = Kind::Stream(id);

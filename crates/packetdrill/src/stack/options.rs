@@ -299,7 +299,7 @@ impl Options {
 }
 
 impl Stack {
-    fn options(&mut self, fd: Fd) -> Result<&mut Options, Errno> {
+    pub(super) fn options(&mut self, fd: Fd) -> Result<&mut Options, Errno> {
         let id = self.stream_of(fd)?;
         match id.and_then(|id| self.connections.get_mut(&id)) {
             Some(connection) => Ok(&mut connection.options),
@@ -313,6 +313,9 @@ impl Stack {
     /// The descriptor is none, or the option or its value is not known.
     pub fn set_option(&mut self, fd: Fd, level: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
         let (settings, now) = (self.settings(), self.now);
+        if (level, name) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) {
+            self.check_numbering(fd, int(value)?.cast_unsigned())?;
+        }
         let options = self.options(fd)?;
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => {

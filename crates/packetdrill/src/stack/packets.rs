@@ -61,6 +61,7 @@ impl Stack {
         let mut connection =
             Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
         connection.begin_path(self.now, mtu, self.joined);
+        connection.set_stamps(connection.options.timestamping);
         connection.listener = Some(fd);
         Some(self.insert(connection))
     }

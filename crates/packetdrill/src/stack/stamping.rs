@@ -1,15 +1,27 @@
 //! The socket calls about times of packets: `SO_TIMESTAMPING` and its queue (`MSG_ERRQUEUE`), `SO_TIMESTAMP`, `SO_TIMESTAMPNS`.
 
 use handfast_core::Instant;
+use handfast_tcp::State;
 use handfast_wire::tcp::Segment;
 
-use super::Errno;
 use super::connection::Connection;
 use super::reading::{Control, Message};
 use super::stamps::{OPT_ID, OPT_ID_TCP, OPT_TSONLY, RX_SOFTWARE, SOFTWARE, What};
+use super::{Errno, Fd, Stack};
 
 /// `SO_EE_ORIGIN_TIMESTAMPING`
 const ORIGIN: u8 = 4;
+
+impl Stack {
+    /// `sock_set_timestamping`: octets can be numbered only of a connection.
+    pub(super) fn check_numbering(&mut self, fd: Fd, flags: u32) -> Result<(), Errno> {
+        let begins = flags & OPT_ID != 0 && self.options(fd)?.timestamping & OPT_ID == 0;
+        let id = self.stream_of(fd)?;
+        let connection = id.and_then(|id| self.connections.get(&id));
+        let is_open = connection.is_some_and(|connection| connection.tcp().state() != State::Closed);
+        if begins && !is_open { Err(Errno(libc::EINVAL)) } else { Ok(()) }
+    }
+}
 
 impl Connection {
     /// `SO_TIMESTAMPING` is set (`sock_set_timestamping`): octets are numbered from here on.

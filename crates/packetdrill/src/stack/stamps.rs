@@ -88,7 +88,8 @@ impl Stamps {
     }
 
     fn report(&mut self, now: Instant, what: What, key: u64) {
-        let key = if self.flags & OPT_ID != 0 { (key - self.base) as u32 } else { 0 };
+        // `u32` as in the kernel: octets written before the numbering began count down from its end.
+        let key = if self.flags & OPT_ID != 0 { key.wrapping_sub(self.base) as u32 } else { 0 };
         if self.queue.len() < MOST {
             self.queue.push_back((now, what, key));
         }
@@ -157,6 +158,15 @@ mod tests {
         unwatched.written(101, 201);
         unwatched.acknowledged(NOW, 201);
         assert_eq!(reports(&unwatched), []);
+    }
+
+    #[test]
+    fn what_was_written_before_the_numbers_began_counts_down_to_them() {
+        let mut stamps = stamps(TX_ACK);
+        stamps.written(1, 101);
+        stamps.flags |= OPT_ID;
+        stamps.acknowledged(NOW, 101);
+        assert_eq!(reports(&stamps), [(What::Acknowledged, u32::MAX)]);
     }
 
     #[test]

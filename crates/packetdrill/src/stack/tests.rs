@@ -361,3 +361,34 @@ fn checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     !((sum & 0xffff) + (sum >> 16)) as u16
 }
+
+#[test]
+fn packets_of_a_connection_are_timed_as_its_socket_was_told_before() {
+    // `SOF_TIMESTAMPING_`: `TX_SOFTWARE`, `TX_ACK`, `SOFTWARE`; `OPT_ID`.
+    let (reports, numbers) = (1_u32 << 1 | 1 << 9 | 1 << 4, 1_u32 << 7);
+    let set = |stack: &mut Stack, fd, flags: u32| {
+        stack.set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags.to_ne_bytes())
+    };
+    let mut pair = Pair::new();
+    let listener = pair.server.socket(libc::AF_INET, libc::SOCK_STREAM, 0).unwrap();
+    assert_eq!(set(&mut pair.server, listener, reports | numbers), Err(Errno(libc::EINVAL)));
+    pair.server.bind(listener, address()).unwrap();
+    pair.server.listen(listener).unwrap();
+    assert_eq!(set(&mut pair.server, listener, reports | numbers), Err(Errno(libc::EINVAL)));
+    assert_eq!(set(&mut pair.server, listener, reports), Ok(()));
+    assert!(pair.server.accept(listener).is_pending());
+    let client = pair.client.socket(libc::AF_INET, libc::SOCK_STREAM, 0).unwrap();
+    assert_eq!(set(&mut pair.client, client, reports), Ok(()));
+    assert!(pair.client.connect(client, Some(address()), false).is_pending());
+    pair.exchange();
+    let Poll::Ready(Ok((server, _))) = pair.server.accept(listener) else { panic!("nobody to accept") };
+    for (stack, fd) in [(&mut pair.server, server), (&mut pair.client, client)] {
+        assert_eq!(write(stack, fd, 100), Poll::Ready(Ok(100)));
+    }
+    pair.exchange();
+    for (stack, fd) in [(&mut pair.server, server), (&mut pair.client, client)] {
+        let Poll::Ready(Ok(report)) = stack.read(fd, 0, libc::MSG_ERRQUEUE) else { panic!("no report") };
+        assert_eq!(report.control.len(), 2);
+        assert_eq!(set(stack, fd, reports | numbers), Ok(()), "a connection");
+    }
+}

@@ -88,11 +88,33 @@ unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, table: *mu
 /// it does not pass on).
 fn heed(flags: &str) {
     for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-        match flag.split_once('=').map(|(key, value)| (key, value.parse::<u16>())) {
-            Some(("mtu", Ok(mtu))) => tool().call(|stack| stack.set_mtu(mtu)),
-            Some(("mss", Ok(mss))) => tool().call(|stack| stack.set_joined(mss.into())),
-            _ => eprintln!("handfast: --so_flags={flag}: expected mtu=OCTETS or mss=OCTETS, as mtu=1500"),
+        match flag_of(flag) {
+            Some(Flag::Mtu(mtu)) => tool().call(|stack| stack.set_mtu(mtu)),
+            Some(Flag::Joined(mss)) => tool().call(|stack| stack.set_joined(mss.into())),
+            None => eprintln!(
+                "handfast: --so_flags={flag}: expected mtu=OCTETS, {LEAST_MTU} at least, or mss=OCTETS, as mtu=1500"
+            ),
         }
+    }
+}
+
+/// RFC 791 §3.2: what every link carries (`ETH_MIN_MTU`).
+const LEAST_MTU: u16 = 68;
+
+/// One of `--so_flags`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flag {
+    Mtu(u16),
+    Joined(u16),
+}
+
+fn flag_of(flag: &str) -> Option<Flag> {
+    let (key, value) = flag.split_once('=')?;
+    let value = value.parse().ok()?;
+    match key {
+        "mtu" if value >= LEAST_MTU => Some(Flag::Mtu(value)),
+        "mss" => Some(Flag::Joined(value)),
+        _ => None,
     }
 }
 
@@ -224,5 +246,20 @@ unsafe extern "C" fn getsockopt(
         }
         let [fd, level, name] = [fd, level, name].map(c_long::from);
         libc::syscall(libc::SYS_getsockopt, fd, level, name, value, len) as c_int
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_carries_no_segment_is_refused() {
+        assert_eq!(flag_of("mtu=1500"), Some(Flag::Mtu(1500)));
+        assert_eq!(flag_of("mtu=68"), Some(Flag::Mtu(68)));
+        assert_eq!(flag_of("mss=1000"), Some(Flag::Joined(1000)));
+        for flag in ["mtu=67", "mtu=40", "mtu=0", "mtu=65536", "mtu", "mss=", "mtus=1500"] {
+            assert_eq!(flag_of(flag), None, "{flag}");
+        }
     }
 }

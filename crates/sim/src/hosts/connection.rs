@@ -458,15 +458,15 @@ impl Connection {
         self.endpoint.poll_transmit(now, NO_LIMIT)
     }
 
-    /// Whether what [`Connection::poll_transmit`] has just given is all that it sends now: it need not be asked again.
+    /// After [`Connection::poll_transmit`] has given a segment: whether that was the last one for now. Then its application writes here
+    /// what it would have written as it was asked again, and it need not be.
     #[inline]
-    pub(crate) fn is_spent(&mut self, now: Instant) -> bool {
+    pub(crate) fn ends_turn(&mut self, now: Instant) -> bool {
         if !self.endpoint.is_spent() {
             return false;
         }
         match &mut self.role {
             Role::Receiver(_) => true,
-            // Its application writes, as it would before the endpoint is asked again.
             Role::Sender(sending) => {
                 let held = self.endpoint.unsent() > 0;
                 if held {

@@ -4,7 +4,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::tcp::{Flags, Segment};
 
 use super::{Endpoint, Timer};
-use crate::receive::memory::Drop;
+use crate::receive::memory::DropReason;
 use crate::receive::receive_buffer::Arrival;
 use crate::{Death, Event, State};
 
@@ -109,7 +109,7 @@ impl Endpoint {
         if let Some(memory) = &mut self.rx.memory
             && start + i64::from(segment.seq_len()) > 0
         {
-            memory.count(Drop::BeyondWindow);
+            memory.count(DropReason::BeyondWindow);
         }
         self.rx.ack_now = true;
         if start == -1 && segment.seq_len() == 0 {

@@ -80,7 +80,7 @@ impl Endpoint {
         let tx = &self.tx;
         let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max);
         // A FIN takes no room.
-        let end = if end == tx.data_end() { tx.max } else { end };
+        let end = if tx.fin_goes_with(end) { tx.max } else { end };
         Piece { start: tx.una, end, why: Why::Head }
     }
 
@@ -88,7 +88,8 @@ impl Endpoint {
     /// avoidance has waited long enough (§3.8.6.2.1, the override timeout).
     fn probe(&self, room: u64) -> Piece {
         let tx = &self.tx;
-        let end = (tx.una + tx.wnd.clamp(1, room)).min(tx.stream_end());
+        let until_sacked = tx.board.next_start(tx.una).unwrap_or(u64::MAX);
+        let end = (tx.una + tx.wnd.clamp(1, room)).min(tx.stream_end()).min(until_sacked);
         Piece { start: tx.una, end, why: Why::Probe }
     }
 
@@ -125,7 +126,7 @@ impl Endpoint {
             self.tx.validation.cwnd_limited = true;
             return None;
         }
-        let fin = self.tx.closing && start + len == data_end;
+        let fin = self.tx.fin_goes_with(start + len);
         Some(Piece { start, end: start + len + u64::from(fin), why: Why::Next })
     }
 

@@ -5,7 +5,7 @@ use handfast_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::{Endpoint, Timer};
 use crate::receive::autotune::Echo;
-use crate::receive::memory::Drop;
+use crate::receive::memory::DropReason;
 use crate::receive::quick_ack::{InOrder, Owed};
 use crate::receive::receive_buffer::Arrival;
 use crate::{Event, State};
@@ -73,12 +73,12 @@ impl Endpoint {
         let (window, waits) = (self.rx.window(), self.rx.buffer.readable() > 0);
         let Some(memory) = &mut self.rx.memory else { return offered };
         if window == 0 && segment.seq_len() > 0 && offered > 0 && start <= 0 {
-            memory.count(Drop::ZeroWindow);
+            memory.count(DropReason::ZeroWindow);
             self.rx.ack_now = true;
             return 0;
         }
         if start > 0 && start >= window as i64 {
-            memory.count(Drop::BeyondWindow);
+            memory.count(DropReason::BeyondWindow);
             return 0;
         }
         // A bare FIN is taken in any case.

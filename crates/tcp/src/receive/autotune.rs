@@ -8,10 +8,10 @@
 use handfast_core::{Duration, Instant};
 
 /// `TCP_INIT_CWND`, segments: what a sender is expected to send in its first round trip.
-const FIRST_ROUND: u64 = 10;
+pub(super) const FIRST_ROUND: u64 = 10;
 
 /// Segments smaller than this do not open the window (`tcp_event_data_recv`).
-const LEAST: u64 = 128;
+pub(super) const LEAST: u64 = 128;
 
 /// What of a buffer counts as window, in 256ths: `scaling_ratio`, the payload of a full segment in the memory it takes.
 const SCALING_RATIO: u64 = 158;
@@ -53,6 +53,11 @@ pub(crate) struct Autotune {
 }
 
 impl Autotune {
+    /// `rcvq_space.space`
+    pub(crate) fn space(&self) -> u64 {
+        self.space
+    }
+
     /// For a buffer of at most `most` octets; returns the space to begin with too.
     pub(crate) fn new(most: u64, mss: u64) -> (Self, u64) {
         let space = (INITIAL_BUFFER * SCALING_RATIO / 256).min(most);

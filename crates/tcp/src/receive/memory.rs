@@ -3,19 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::autotune::{FIRST_ROUND, LEAST};
+use crate::{DEFAULT_MSS, MIN_MSS};
+
 /// `TCP_RMEM_TO_WIN_SCALE`, and the ratio before anything has come: half of the memory counts as window.
 const RATIO_SHIFT: u32 = 8;
 const DEFAULT_RATIO: u64 = 1 << (RATIO_SHIFT - 1);
 /// `SOCK_MIN_RCVBUF`, about.
 const LEAST_BUFFER: u64 = 2_304;
-/// `TCP_MSS_DEFAULT`
-const FIRST_MSS: u64 = 536;
-/// `TCP_MIN_MSS`
-const LEAST_MSS: u64 = 88;
-/// `TCP_INIT_CWND`
-const FIRST_ROUND: u64 = 10;
-/// Segments in order smaller than this do not open the window (`tcp_event_data_recv`).
-const LEAST: u64 = 128;
 
 /// What a `struct sk_buff` takes; its end; a head in the cache of small ones; headroom.
 const BUFFER: u64 = 256;
@@ -91,9 +86,9 @@ pub(crate) struct Memory {
     drops: [u64; 3],
 }
 
-/// Why a segment is dropped: the index of what counts it.
+/// Why a segment is dropped (`skb_drop_reason`): the index of what counts it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Drop {
+pub(crate) enum DropReason {
     BeyondWindow,
     ZeroWindow,
     NoMemory,
@@ -114,7 +109,7 @@ impl Memory {
             clamp,
             ssthresh,
             last: 0,
-            rcv_mss: FIRST_MSS.min(mss).min(offered / 2),
+            rcv_mss: u64::from(DEFAULT_MSS).min(mss).min(offered / 2),
             space: ssthresh.min(FIRST_ROUND * mss),
             offered,
             used: 0,
@@ -181,7 +176,7 @@ impl Memory {
         self.grew
     }
 
-    pub(crate) fn count(&mut self, why: Drop) {
+    pub(crate) fn count(&mut self, why: DropReason) {
         self.drops[why as usize] += 1;
     }
 
@@ -211,13 +206,13 @@ impl Memory {
     pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
         let needed = self.truesize(len);
         if self.used > 0 && self.used + needed > self.how.buffer {
-            // `tcp_prune_queue`. It would also forget what was SACKed; here nothing is.
+            // `tcp_prune_queue`. It would also forget what was SACKed: here see `Memory::prune`.
             self.clamp_window();
         }
         let fits = self.used + needed <= self.how.buffer;
         self.exhausted = in_order && !fits;
         if self.exhausted && waits && len > 0 {
-            self.count(Drop::NoMemory);
+            self.count(DropReason::NoMemory);
         }
         fits || in_order && !waits
     }
@@ -278,11 +273,10 @@ impl Memory {
         }
     }
 
-    /// `tcp_rcv_space_adjust`: what the application reads in a round trip asks for such a window.
-    pub(crate) fn follow_reading(&mut self, window: Option<u64>) {
-        if let Some(window) = window {
-            self.follow(window);
-        }
+    /// `tcp_rcv_space_adjust`: the application has read so much in a round trip, which asks for such a window.
+    pub(crate) fn follow_reading(&mut self, copied: u64, window: u64) {
+        self.space = copied;
+        self.follow(window);
     }
 
     /// The application has read up to `copied`.
@@ -291,6 +285,21 @@ impl Memory {
             self.ready.pop_front();
             self.used -= memory;
         }
+    }
+
+    /// All that is in order has been read, and what lies beyond a hole keeps the window closed: so the hole would never be filled. Forgets
+    /// from the top (`tcp_prune_ofo_queue`), an eighth of the buffer at least, until the window opens. Where what is kept ends; [`None`]:
+    /// all is kept.
+    pub(crate) fn prune(&mut self, next: u64, shift: u8) -> Option<u64> {
+        if !self.ready.is_empty() || self.beyond.is_empty() || self.select(shift) > 0 {
+            return None;
+        }
+        let goal = self.used.saturating_sub(self.how.buffer >> 3);
+        while self.used > goal || self.select(shift) == 0 {
+            let Some((_, (_, memory))) = self.beyond.pop_last() else { break };
+            self.used -= memory;
+        }
+        Some(self.beyond.values().map(|&(end, _)| end).max().unwrap_or(next).max(next))
     }
 
     /// `tcp_rcvbuf_grow`: the buffer holds a window of so many octets at least.
@@ -308,7 +317,7 @@ impl Memory {
         let last = std::mem::take(&mut self.last);
         if unit < self.rcv_mss {
             // What is smaller counts once two in a row are alike: segments that are full, as far as their sender is concerned.
-            if unit >= FIRST_MSS || unit >= LEAST_MSS && !pushed {
+            if unit >= u64::from(DEFAULT_MSS) || unit >= u64::from(MIN_MSS) && !pushed {
                 self.last = unit;
                 self.rcv_mss = if unit == last { unit } else { self.rcv_mss };
             }
@@ -483,6 +492,18 @@ mod tests {
             memory.take_beyond(41_000, 0, 60_000, false, true);
             assert_eq!(memory.report().buffer > 131_072, grown);
         }
+    }
+
+    #[test]
+    fn what_was_read_in_a_round_trip_counts_for_what_lies_beyond_a_hole() {
+        let mut memory = Memory::new(ReceiveMemory { buffer: 131_072, locked: false, ..HOW });
+        memory.accepted = true;
+        memory.follow_reading(60_000, 120_000);
+        // 120,000 x 256 / 128
+        assert_eq!((memory.report().space, memory.report().buffer), (60_000, 240_000));
+        memory.take_beyond(2000, 0, 1000, false, true);
+        // (2 x 60,000 + 3,000) x 256 / 111
+        assert_eq!((memory.ratio, memory.report().buffer), (111, 283_675));
     }
 
     #[test]

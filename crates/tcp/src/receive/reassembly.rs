@@ -95,6 +95,18 @@ impl ReassemblyQueue {
         Some(piece)
     }
 
+    /// Forgets all from a position on.
+    pub(crate) fn forget(&mut self, from: u64) {
+        self.inline.retain(|piece| piece.0 < from);
+        drop(self.overflow.split_off(&from));
+        let inline = self.inline.iter_mut().map(|(start, piece)| (*start, piece));
+        for (start, piece) in inline.chain(self.overflow.iter_mut().map(|(&start, piece)| (start, piece))) {
+            if start + piece.len() as u64 > from {
+                *piece = piece.slice(0, (from - start) as usize);
+            }
+        }
+    }
+
     /// Moves the lowest piece of the overflow, if there is one, into a free inline place.
     #[inline]
     fn fill_up(&mut self) {

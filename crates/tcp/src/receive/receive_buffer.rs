@@ -132,6 +132,16 @@ impl ReceiveBuffer {
         reset_to_inline(&mut self.runs);
     }
 
+    /// Forgets what lies beyond a hole from this position on, although it may have been SACKed (RFC 2018 §8 allows that).
+    pub(crate) fn forget(&mut self, from: u64) {
+        self.reassembly.forget(from);
+        self.runs.retain(|r| r.start < from);
+        if let Some(last) = self.runs.last_mut() {
+            last.end = last.end.min(from);
+        }
+        reset_to_inline(&mut self.runs);
+    }
+
     fn insert_beyond(&mut self, start: u64, end: u64, payload: &Payload) -> Arrival {
         self.stamps += 1;
         let first = self.runs.partition_point(|r| r.end < start);
@@ -244,6 +254,30 @@ mod tests {
         assert_eq!(b.insert(10, &synthetic(10, 10)), Arrival::InOrder);
         assert_eq!(b.read(100), Some(synthetic(0, 20)));
         assert_eq!(b.read(100), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_has_to_come_again() {
+        for (from, kept, filled) in [
+            (45, &[(40, 45), (20, 30)][..], 30),
+            (40, &[(20, 30)], 30),
+            (25, &[(20, 25)], 25),
+            (20, &[], 20),
+            (10, &[], 20),
+        ] {
+            let mut b = ReceiveBuffer::default();
+            for at in [20, 40, 60, 80] {
+                b.insert(at, &synthetic(at, 10));
+            }
+            b.forget(from);
+            assert_eq!(runs(&b), kept, "{from}");
+            assert_eq!(b.held().0, b.held().1, "{from}");
+            b.insert(0, &synthetic(0, 20));
+            let next = b.next();
+            assert_eq!(next, filled, "{from}");
+            b.insert(next, &synthetic(next, 100));
+            assert_eq!(b.read(1000), Some(synthetic(0, next as u32 + 100)), "{from}");
+        }
     }
 
     #[test]

@@ -222,14 +222,19 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             let (next, waiting, beyond) = (self.buffer.next(), self.buffer.readable(), self.buffer.beyond());
             let space = tune.on_read(next - waiting, waiting, beyond);
-            if let Some(memory) = &mut self.memory {
-                memory.follow_reading(space);
+            if let (Some(memory), Some(window)) = (&mut self.memory, space) {
+                memory.follow_reading(tune.space(), window);
             }
             self.capacity = self.capacity.max(space.unwrap_or_default());
         }
         let current = self.window();
         if let Some(memory) = &mut self.memory {
             memory.read(self.buffer.next() - self.buffer.readable());
+            if current < memory.segment()
+                && let Some(kept) = memory.prune(self.buffer.next(), self.shift)
+            {
+                self.buffer.forget(kept);
+            }
             self.ack_now |= !self.finished && memory.owes_update(current, self.shift);
         }
         if let Some(engine) = &self.quick_ack
@@ -250,6 +255,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::receive::memory::ReceiveMemory;
     use handfast_core::Bytes;
     use handfast_wire::Payload;
 
@@ -264,6 +270,47 @@ mod tests {
         for (buffer, shift) in [(65_535, 0), (65_536, 1), (6_000_000, 7), (u64::MAX, 14)] {
             assert_eq!(receiver(buffer).shift, shift, "{buffer}");
         }
+    }
+
+    /// Every other octet beyond a hole of 1,000 takes memory for hundreds.
+    #[test]
+    fn what_lies_beyond_a_hole_does_not_close_the_window_for_ever() {
+        for (buffer, pieces) in [(131_072, 157), (10_000, 11)] {
+            let mut r = receiver(6_291_456);
+            let how =
+                ReceiveMemory { buffer, most: buffer, locked: true, mss: 1460, headers: 40, joined: None };
+            r.memory = Some(Box::new(Memory::new(how)));
+            r.edge = r.memory.as_ref().map_or(0, |memory| memory.offered());
+            for at in (0..pieces).map(|n| 1000 + 2 * n) {
+                assert!(take(&mut r, at, 1), "{at}");
+            }
+            assert!(take(&mut r, 0, 500), "nothing waits");
+            assert_eq!(r.offer(1460), 0);
+            r.buffer.read(500);
+            r.after_read();
+            assert!(r.ack_now);
+            assert!(r.offer(1460) > 0, "{buffer}");
+            assert!(r.buffer.has_holes(), "not all of it is forgotten");
+            assert!(take(&mut r, 500, 500));
+            assert_eq!(r.buffer.next(), 1001);
+        }
+    }
+
+    /// What the endpoint does with a segment where memory counts.
+    fn take(r: &mut Receiver, at: u64, len: u32) -> bool {
+        let (window, waits, in_order) = (r.window(), r.buffer.readable() > 0, at <= r.buffer.next());
+        let Some(memory) = &mut r.memory else { return false };
+        if window == 0 || !memory.schedule(len.into(), in_order, waits) {
+            return false;
+        }
+        r.buffer.insert(at, &Payload::Synthetic { stream: 0, offset: at, len });
+        let (len, next) = (len.into(), r.buffer.next());
+        if in_order {
+            memory.take_in_order(at + len, next, len, true);
+        } else {
+            memory.take_beyond(at, next, len, true, true);
+        }
+        true
     }
 
     #[test]

@@ -162,6 +162,11 @@ impl Sender {
         self.data_end() + u64::from(self.closing)
     }
 
+    /// Whether a segment whose data ends at `end` carries the FIN. The receiver may have SACKed it.
+    pub(crate) fn fin_goes_with(&self, end: u64) -> bool {
+        self.closing && end == self.data_end() && self.board.holding(end).is_none()
+    }
+
     /// RFC 5681 §2 `FlightSize`. After a timeout what lies beyond SND.NXT counts as lost, not as in flight.
     pub(crate) fn flight_size(&self) -> u64 {
         self.nxt - self.una

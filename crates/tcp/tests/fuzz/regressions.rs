@@ -294,3 +294,70 @@ fn prague_keeps_ssthresh_at_two_segments_where_cwnd_is_clamped_to_less() {
         ],
     });
 }
+
+#[test]
+fn bbr3_sends_on_where_its_start_up_has_ended_without_a_bandwidth() {
+    run(
+        Choices { growth: 11, sack: true, ..Choices::default() },
+        Choices {
+            recovery: 2,
+            growth: 10,
+            sack: true,
+            initial_window: 2,
+            mss: 3,
+            cwnd_clamp: 3,
+            ..Choices::default()
+        },
+        &[
+            Op::Reorder { from: Side::Server, n: 2, ms: 1 },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Write { side: Side::Server, len: 1029, real: false },
+            Op::Advance { ms: 6 },
+        ],
+    );
+}
+
+/// An acknowledgement alone, whose window is zero.
+fn bare(seq: Near, ack: Near, timestamps: Option<(i8, i8)>) -> Deed {
+    Deed::Send(Forged {
+        seq,
+        ack,
+        flags: 16,
+        window: 0,
+        timestamps,
+        sack: [None; 4],
+        len: 0,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+    })
+}
+
+fn attack_in_fin_wait(timestamps: bool, deeds: Vec<Deed>) {
+    let client = Choices { recovery: 4, timestamps, sack: true, ..Choices::default() };
+    let server = Choices { timestamps, sack: true, ..Choices::default() };
+    let setup = Setup { client, server, ..Setup::default() };
+    hostile::run(&Attack { setup, start: Start::FinWait1, deeds });
+}
+
+#[test]
+fn the_first_segment_goes_again_without_a_fin_that_was_sacked() {
+    attack_in_fin_wait(
+        true,
+        vec![
+            bare(Near::Low(0), Near::High(-2), Some((0, 0))),
+            Deed::PepperSacks { step: 0, n: 1 },
+            Deed::Advance { ms: 606 },
+        ],
+    );
+    attack_in_fin_wait(
+        false,
+        vec![
+            Deed::PepperSacks { step: 1, n: 34 },
+            bare(Near::High(0), Near::Low(2), None),
+            bare(Near::Low(0), Near::Within(1314), None),
+            bare(Near::Within(0), Near::Within(3786), None),
+            Deed::Advance { ms: 606 },
+        ],
+    );
+}

@@ -136,9 +136,9 @@ impl Network {
             loop {
                 let connection = &mut self.hosts.connections[id];
                 let Some(Transmit { segment, ip }) = connection.poll_transmit(now) else { break };
-                let spent = connection.is_spent(now);
+                let is_last = connection.ends_turn(now);
                 self.originate(now, id, segment, ip);
-                if spent {
+                if is_last {
                     break;
                 }
             }

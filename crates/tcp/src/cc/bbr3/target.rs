@@ -28,8 +28,12 @@ impl Model {
         percent(rate(initial_cwnd, rtt), State::Startup.pacing_gain())
     }
 
-    /// `SetPacingRateWithGain` (§5.6.2).
+    /// `SetPacingRateWithGain` (§5.6.2). Without a bandwidth, as where losses have ended the start-up before the first sample, the rate
+    /// stays the first: none would hold what waits for ever.
     pub(super) fn set_pacing_rate(&mut self, gain: u64) {
+        if self.bw == 0 {
+            return;
+        }
         let rate = percent(percent(self.bw, gain), PACED_PERCENT);
         if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
@@ -118,6 +122,9 @@ mod tests {
         model.full.reached = true;
         model.set_pacing_rate(90);
         assert_eq!(model.pacing_rate, 891_000);
+        model.bw = 0;
+        model.set_pacing_rate(90);
+        assert_eq!(model.pacing_rate, 891_000, "no bandwidth is known");
     }
 
     #[test]
