@@ -283,12 +283,6 @@ impl Control {
         }
     }
 
-    /// Segments that leave together where the algorithm paces.
-    pub(crate) fn burst(&self, window: &Window) -> Option<u32> {
-        let bursts = |tools: &Tools| matches!(tools.pacer, Some(Pacers::Bursts(_))) && tools.queue.is_none();
-        self.tools.as_ref().is_some_and(|tools| bursts(tools)).then(|| self.algorithm.burst(window))
-    }
-
     /// Whether segments of data wait for their turn.
     #[inline]
     pub(crate) fn paces(&self) -> bool {

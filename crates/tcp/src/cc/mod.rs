@@ -54,11 +54,6 @@ macro_rules! registry {
         }
 
         impl CongestionControl {
-    /// `sndbuf_expand`: the windows that Linux's send buffer holds.
-    pub(crate) const fn send_windows(self) -> u64 {
-        if matches!(self, Self::LinuxBbr | Self::Bbr3) { 3 } else { 2 }
-    }
-
             /// All of them: what scenario files call each, and what it is.
             pub const WORDS: &'static [(&'static str, Self, &'static str)] = &[$(($word, Self::$name, $what)),*];
 

@@ -112,9 +112,7 @@ impl Endpoint {
         let data_end = self.tx.data_end();
         if start >= self.tx.stream_end() {
             self.tx.validation.cwnd_limited = false;
-            if self.tx.cc.samples_path() {
-                self.note_app_limited();
-            }
+            self.note_idle();
             return None;
         }
         // A train takes its place in the segments that it consists of.
@@ -128,15 +126,6 @@ impl Endpoint {
         }
         let fin = self.tx.fin_goes_with(start + len);
         Some(Piece { start, end: start + len + u64::from(fin), why: Why::Next })
-    }
-
-    /// Nothing waits to be sent.
-    #[cold]
-    fn note_app_limited(&mut self) {
-        let in_flight = self.in_flight();
-        if in_flight < self.tx.window.cwnd() {
-            self.tx.cc.on_app_limited(in_flight);
-        }
     }
 
     /// SND.NXT, moved past what the receiver holds already.

@@ -23,6 +23,7 @@ macro_rules! lend {
 
 mod ack;
 mod alive;
+mod app_limited;
 mod arrival;
 mod build;
 mod choose;
@@ -226,6 +227,7 @@ impl Endpoint {
         if self.tx.closing || self.state == State::Closed {
             return 0;
         }
+        self.note_write();
         self.tx.buffer.write(payload, self.config.send_buffer.get())
     }
 

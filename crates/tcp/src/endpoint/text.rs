@@ -175,7 +175,6 @@ impl Endpoint {
             (shrinks, tight) = (memory.shrinks(self.rx.shift), memory.is_tight());
             (len, full) = (memory.unit(len), Some(memory.segment()));
         }
-        let grew = self.rx.memory.is_some() && opened;
         let arrived =
             InOrder { len, pushed, unacknowledged, window, opened, shrinks, tight, full, rto, srtt };
         let owed = match arrival {
@@ -187,7 +186,7 @@ impl Endpoint {
             }
             Arrival::FilledHole => engine.on_hole(srtt, true, sack, false),
             Arrival::OutOfOrder => {
-                if grew {
+                if opened && sack {
                     engine.on_opened();
                 }
                 engine.on_hole(srtt, false, sack, third)

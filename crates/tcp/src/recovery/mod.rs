@@ -90,6 +90,16 @@ impl LossRecovery {
         if let Self::Rack(rack) = self { rack.log.len() } else { 0 }
     }
 
+    /// Where what is outstanding ends that left at one moment when it was sent first: [`None`] where only RACK-TLP knows.
+    pub(crate) fn first_ends(&self) -> Option<impl Iterator<Item = u64>> {
+        if let Self::Rack(rack) = self { Some(rack.log.first_ends()) } else { None }
+    }
+
+    /// Whether something is marked as lost that has not gone again (Linux's `lost_out > retrans_out`): only RACK marks.
+    pub(crate) fn has_unrepaired(&self, tx: &Sender) -> bool {
+        if let Self::Rack(rack) = self { rack.log.waiting(tx.una, &tx.board) > 0 } else { false }
+    }
+
     /// Octets that it takes to be in the network.
     #[inline]
     pub(crate) fn in_flight(&self, tx: &Sender) -> u64 {

@@ -6,7 +6,9 @@
 
 use handfast_core::Duration;
 
+use crate::CongestionControl;
 use crate::cc::Window;
+use crate::send::scoreboard::Scoreboard;
 
 /// `MAX_TCP_HEADER`, octets.
 const MAX_HEADER: u64 = 256;
@@ -29,18 +31,10 @@ pub(crate) struct Load {
     /// Octets that are outstanding, and that have not left.
     pub(crate) sent: u64,
     pub(crate) unsent: u64,
-    /// Of those that are outstanding: what is missing below the highest SACK, and what is SACKed, in so many ranges. A buffer of several
-    /// segments falls apart where some are lost (`tcp_match_skb_to_sack`, `tcp_retransmit_skb`), and those that are SACKed become
-    /// one (`tcp_shift_skb_data`).
-    pub(crate) holes: u64,
-    pub(crate) sacked: u64,
-    pub(crate) ranges: u64,
-    /// Octets in flight, and the window.
-    pub(crate) in_flight: u64,
+    /// The congestion window lets nothing more leave.
+    pub(crate) is_full: bool,
     pub(crate) cwnd: u64,
     pub(crate) smss: u64,
-    /// Segments that leave together.
-    pub(crate) burst: u64,
     /// Half of the largest window that the peer has offered.
     pub(crate) half_window: u64,
 }
@@ -51,15 +45,33 @@ impl Load {
         (MOST_OCTETS.min(self.half_window.max(1)) / self.smss).max(1) * self.smss
     }
 
-    /// `sk_wmem_queued`
-    fn queued(&self) -> u64 {
-        let whole = self.sent.saturating_sub(self.holes + self.sacked);
-        let buffers = whole.div_ceil(self.burst.max(1) * self.smss)
-            + self.holes.div_ceil(self.smss)
-            + self.ranges
-            + self.unsent.div_ceil(self.goal());
-        self.sent + self.unsent + buffers * OVERHEAD
+    /// `sk_wmem_queued` where what is outstanding takes so many buffers.
+    fn queued(&self, buffers: u64) -> u64 {
+        self.sent + self.unsent + (buffers + self.unsent.div_ceil(self.goal())) * OVERHEAD
     }
+}
+
+/// The buffers of what is outstanding above `una`. What left at one moment, up to `ends`, is one of at most `together` octets
+/// (`tcp_write_xmit`). It falls apart where only a part of it is SACKed (`tcp_match_skb_to_sack`), and what is SACKed becomes one
+/// (`tcp_shift_skb_data`).
+pub(crate) fn buffers(una: u64, ends: impl Iterator<Item = u64>, board: &Scoreboard, together: u64) -> u64 {
+    let mut sacked = board.ranges().peekable();
+    let mut at = una;
+    let mut count = board.len() as u64;
+    for end in ends {
+        while at < end {
+            while sacked.next_if(|range| range.end <= at).is_some() {}
+            at = match sacked.peek() {
+                Some(range) if range.start <= at => range.end,
+                next => {
+                    let until = next.map_or(end, |range| range.start.min(end));
+                    count += (until - at).div_ceil(together);
+                    until
+                }
+            };
+        }
+    }
+    count
 }
 
 /// The send buffer of a connection.
@@ -74,7 +86,7 @@ pub(crate) struct SendMemory {
 }
 
 impl SendMemory {
-    /// `windows`: [`crate::cc::Control::send_windows`].
+    /// `windows`: [`windows`].
     pub(crate) fn new(most: u64, windows: u64) -> Self {
         Self { most, windows, limit: 0 }
     }
@@ -86,15 +98,26 @@ impl SendMemory {
         self.limit = self.limit.max(self.windows * segments * segment).min(self.most);
     }
 
-    /// Whether an application that sleeps until there is room is woken (`sk_stream_is_writeable`): a third is free.
-    pub(crate) fn is_writable(&mut self, load: &Load, mss: u64) -> bool {
-        // `tcp_init_buffer_space`; `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
-        if self.limit == 0 || load.in_flight + load.smss <= load.cwnd {
-            self.expand(load, mss);
-        }
-        let queued = load.queued();
+    /// `sk_stream_is_writeable`: a third is free.
+    fn has_room(&self, queued: u64) -> bool {
         self.limit.saturating_sub(queued) >= queued / 2
     }
+
+    /// Whether an application that sleeps until there is room is woken. `buffers`: those of what is outstanding, asked for only where
+    /// they decide.
+    pub(crate) fn is_writable(&mut self, load: &Load, mss: u64, buffers: impl FnOnce() -> u64) -> bool {
+        // `tcp_init_buffer_space`; `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
+        if self.limit == 0 || !load.is_full {
+            self.expand(load, mss);
+        }
+        let most = load.sent.div_ceil(load.smss) + 1;
+        self.has_room(load.queued(most)) || self.has_room(load.queued(buffers()))
+    }
+}
+
+/// `sndbuf_expand`: the windows that the send buffer holds.
+pub(crate) const fn windows(control: CongestionControl) -> u64 {
+    if matches!(control, CongestionControl::LinuxBbr | CongestionControl::Bbr3) { 3 } else { 2 }
 }
 
 /// `tcp_update_pacing_rate`, octets a second, and `tcp_tso_autosize`: segments that leave together where nothing paces. Not by the
@@ -115,38 +138,23 @@ mod tests {
     const MSS: u64 = 1460;
 
     fn load(sent: u64, unsent: u64, cwnd: u64) -> Load {
-        let in_flight = sent;
-        let (holes, sacked, ranges) = (0, 0, 0);
-        Load {
-            sent,
-            unsent,
-            holes,
-            sacked,
-            ranges,
-            in_flight,
-            cwnd: cwnd * SMSS,
-            smss: SMSS,
-            burst: 2,
-            half_window: 1 << 20,
-        }
-    }
-
-    /// A buffer that holds so many windows, with a window of ten segments.
-    fn buffer(windows: u64) -> SendMemory {
-        let mut memory = SendMemory::new(4 << 20, windows);
-        assert_eq!(memory.room(&load(0, 0, 10), MSS), 45 * SMSS);
-        memory
+        let (sent, cwnd) = (sent * SMSS, cwnd * SMSS);
+        Load { sent, unsent, is_full: sent + SMSS > cwnd, cwnd, smss: SMSS, half_window: 1 << 20 }
     }
 
     #[test]
     fn what_waits_takes_memory_as_measured() {
-        // Linux 6.18, `ss -tm`: notsent and w.
-        for (unsent, queued) in [(689_248, 698_400), (558_928, 566_416), (72_400, 74_064), (819_568, 830_384)]
-        {
-            assert_eq!(load(0, unsent, 100).queued(), queued);
+        // Linux 6.18, `ss -tm`: unacked, its buffers, notsent, w.
+        for (sent, buffers, unsent, queued) in [
+            (0, 0, 689_248, 698_400),
+            (0, 0, 558_928, 566_416),
+            (0, 0, 72_400, 74_064),
+            (354, 177, 57_920, 718_608),
+            (1715, 394, 41_992, 2_853_952),
+            (1498, 760, 0, 2_801_424),
+        ] {
+            assert_eq!(load(sent, unsent, 100).queued(buffers), queued);
         }
-        // What has left stands in buffers of two segments.
-        assert_eq!(load(4 * SMSS, 0, 100).queued(), 4 * SMSS + 2 * OVERHEAD);
         // Half of a window of 64 KiB bounds a buffer.
         assert_eq!(Load { half_window: 32_768, ..load(0, 1, 10) }.goal(), 22 * SMSS);
         assert_eq!(Load { half_window: 0, ..load(0, 1, 10) }.goal(), SMSS);
@@ -164,33 +172,44 @@ mod tests {
             memory.expand(&load(0, 0, 1), MSS);
             assert_eq!(memory.limit, limit, "it does not shrink");
         }
-        let mut memory = buffer(3);
+        let mut memory = SendMemory::new(4 << 20, 3);
         memory.expand(&load(0, 0, 10_000), MSS);
         assert_eq!(memory.limit, 4 << 20);
     }
 
     #[test]
     fn the_writer_sleeps_until_a_third_is_free() {
-        let mut memory = buffer(2);
-        assert_eq!((memory.limit, memory.is_full()), (46_080, false));
-        // A buffer that has begun is filled, beyond the limit.
-        assert_eq!(memory.room(&load(0, 45 * SMSS, 10), MSS), 0);
-        assert!(memory.is_full());
-        // 14,480 in flight, the window full: 46,080 - 32,212 are less than half of 32,212.
-        let left = |unsent| load(10 * SMSS, unsent, 10);
-        assert_eq!(left(12_740).queued(), 14_480 + 12_740 + 6 * OVERHEAD);
-        assert_eq!(memory.room(&left(12_740), MSS), 0);
+        let mut memory = SendMemory::new(4 << 20, 2);
+        // 46,080 less 14,480 in flight, the window full, in five buffers, and one that waits: 15,360 have to be free.
+        assert!(memory.is_writable(&load(10, 11_248, 10), MSS, || 5));
+        assert!(!memory.is_writable(&load(10, 11_250, 10), MSS, || 5));
         assert_eq!(memory.limit, 46_080, "the window is full");
-        assert_eq!(memory.room(&left(11_200), MSS), 45 * SMSS);
-        assert!(!memory.is_full());
+        // Even if each segment had a buffer of its own there is room: nobody counts.
+        assert!(memory.is_writable(&load(10, 6_000, 10), MSS, || unreachable!()));
+        // A window that has room lets it grow.
+        assert!(memory.is_writable(&load(10, 11_250, 12), MSS, || 5));
+        assert_eq!(memory.limit, 2 * 12 * 2304);
     }
 
     #[test]
-    fn it_grows_with_a_window_that_has_room() {
-        let mut memory = buffer(2);
-        assert_eq!(memory.room(&load(0, 45 * SMSS, 10), MSS), 0);
-        assert_eq!(memory.room(&load(39 * SMSS, 0, 40), MSS), 45 * SMSS);
-        assert_eq!(memory.limit, 2 * 40 * 2304);
+    fn buffers_fall_apart_where_some_is_sacked() {
+        let count = |ranges: &[(u64, u64)], ends: &[u64], together| {
+            let mut board = Scoreboard::default();
+            for &(start, end) in ranges {
+                board.insert(start, end);
+            }
+            buffers(1, ends.iter().copied(), &board, together)
+        };
+        let ends = [6, 11, 16];
+        assert_eq!(count(&[], &ends, u64::MAX), 3);
+        assert_eq!(count(&[], &ends, 2), 9, "two octets leave together");
+        // Three parts of the second, one of which is SACKed.
+        assert_eq!(count(&[(7, 8)], &ends, u64::MAX), 5);
+        assert_eq!(count(&[(6, 11)], &ends, u64::MAX), 3);
+        // From the first to the third, as one.
+        assert_eq!(count(&[(3, 13)], &ends, u64::MAX), 3);
+        assert_eq!(count(&[(3, 4), (5, 14), (15, 16)], &ends, u64::MAX), 6);
+        assert_eq!(count(&[(1, 16)], &ends, u64::MAX), 1);
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl Scoreboard {
         self.ranges.len()
     }
 
+    /// What is SACKed, the lowest range first.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range> {
+        self.ranges.iter().copied()
+    }
+
     /// Whether nothing is SACKed.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

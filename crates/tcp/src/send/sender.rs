@@ -12,7 +12,7 @@ use crate::cc::{Control, Controlled, Request, RttSample, Window};
 use crate::rtt::RttEstimator;
 use crate::send::answers::Answers;
 use crate::send::cuts::Cuts;
-use crate::send::memory::SendMemory;
+use crate::send::memory::{self, SendMemory};
 use crate::send::progress::Progress;
 use crate::send::scoreboard::{DUP_THRESH, Range, Scoreboard};
 use crate::send::send_buffer::SendBuffer;
@@ -106,7 +106,10 @@ impl Sender {
             patience: None,
             answers: Answers::default(),
             memory: config.send_autotuning.then(|| {
-                Box::new(SendMemory::new(config.send_buffer.get(), config.congestion_control.send_windows()))
+                Box::new(SendMemory::new(
+                    config.send_buffer.get(),
+                    memory::windows(config.congestion_control),
+                ))
             }),
             cuts: config.linux_details.then(Box::default),
         }

@@ -200,3 +200,12 @@ fn in_quick_ack_mode_nothing_is_compressed() {
     let beyond = (3..=10).filter(|&k| at_once(&mut s, k * 1000, 1000).is_some()).count();
     assert_eq!(beyond, 8);
 }
+
+#[test]
+fn while_the_window_opens_sacks_are_not_compressed() {
+    // `tcp_data_queue_ofo` asks `tcp_grow_window` too. Eight segments open the window, three more are duplicates that count.
+    let tuned = Config { receive_autotuning: true, ..config() };
+    let mut s = bulk_to(config(), tuned, 0);
+    let at_once: Vec<_> = (1..=14).filter(|&k| at_once(&mut s, k * 1000, 1000).is_some()).collect();
+    assert_eq!(at_once, (1..=11).collect::<Vec<_>>());
+}

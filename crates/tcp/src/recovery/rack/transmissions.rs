@@ -55,6 +55,11 @@ impl Transmissions {
         self.firsts.len() + self.again.len()
     }
 
+    /// Where runs end that left at one moment when they were sent first.
+    pub(crate) fn first_ends(&self) -> impl Iterator<Item = u64> {
+        self.firsts.iter().map(|run| run.end)
+    }
+
     /// The time to note for a segment that leaves `now`. `RACK_sent_after` goes by the octets where times are equal, which says
     /// which of two new segments left first, not whether a new one or a repeated one did: those get different times.
     fn stamp(&mut self, now: Instant, again: bool) -> Instant {
