@@ -189,7 +189,7 @@ impl Sending {
     /// Writes what the application has and there is room for, and closes after its last byte.
     #[inline]
     pub fn fill(&mut self, now: Instant, endpoint: &mut Endpoint) {
-        let wants = |endpoint: &mut Endpoint| endpoint.unsent() < LOW_WATER && endpoint.is_writable();
+        let wants = |endpoint: &mut Endpoint| endpoint.unsent() < LOW_WATER && endpoint.is_writable(now);
         if !self.closed && (wants(endpoint) || !self.source.is_greedy()) {
             self.write(now, endpoint);
         }

@@ -4,7 +4,7 @@
 //! An application that always has more to write fills it, sleeps until a third is free again, and may find that everything has left
 //! meanwhile: then what was sent last was limited by the application, not by the path (`tcp_rate_check_app_limited`).
 
-use handfast_core::Duration;
+use handfast_core::{Duration, Instant};
 
 use crate::CongestionControl;
 use crate::cc::Window;
@@ -83,12 +83,14 @@ pub(crate) struct SendMemory {
     windows: u64,
     /// `sk_sndbuf`
     limit: u64,
+    /// When the application was last woken.
+    woken: Instant,
 }
 
 impl SendMemory {
     /// `windows`: [`windows`].
     pub(crate) fn new(most: u64, windows: u64) -> Self {
-        Self { most, windows, limit: 0 }
+        Self { most, windows, limit: 0, woken: Instant::MAX }
     }
 
     /// `tcp_sndbuf_expand`
@@ -98,20 +100,35 @@ impl SendMemory {
         self.limit = self.limit.max(self.windows * segments * segment).min(self.most);
     }
 
-    /// `sk_stream_is_writeable`: a third is free.
-    fn has_room(&self, queued: u64) -> bool {
-        self.limit.saturating_sub(queued) >= queued / 2
-    }
-
-    /// Whether an application that sleeps until there is room is woken. `buffers`: those of what is outstanding, asked for only where
-    /// they decide.
-    pub(crate) fn is_writable(&mut self, load: &Load, mss: u64, buffers: impl FnOnce() -> u64) -> bool {
+    /// Whether an application writes that always has more. It sleeps until it is woken, and then writes as long as that takes no time.
+    /// `buffers`: those of what is outstanding, asked for only where they decide.
+    pub(crate) fn is_writable(
+        &mut self,
+        now: Instant,
+        load: &Load,
+        mss: u64,
+        buffers: impl FnOnce() -> u64,
+    ) -> bool {
+        if self.woken == now {
+            // `sk_stream_memory_free`, which `tcp_sendmsg_locked` asks for a new buffer: what has partly left is filled up without.
+            return load.unsent > 0 || self.holds(load, buffers, |limit, queued| queued < limit);
+        }
         // `tcp_init_buffer_space`; `tcp_should_expand_sndbuf`: "If we filled the congestion window, do not expand."
         if self.limit == 0 || !load.is_full {
             self.expand(load, mss);
         }
+        // `sk_stream_is_writeable`: a third is free.
+        let wakes = self.holds(load, buffers, |limit, queued| limit.saturating_sub(queued) >= queued / 2);
+        if wakes {
+            self.woken = now;
+        }
+        wakes
+    }
+
+    /// Whether something holds of the limit and what is queued that holds of less, too.
+    fn holds(&self, load: &Load, buffers: impl FnOnce() -> u64, rule: impl Fn(u64, u64) -> bool) -> bool {
         let most = load.sent.div_ceil(load.smss) + 1;
-        self.has_room(load.queued(most)) || self.has_room(load.queued(buffers()))
+        rule(self.limit, load.queued(most)) || rule(self.limit, load.queued(buffers()))
     }
 }
 
@@ -180,15 +197,36 @@ mod tests {
     #[test]
     fn the_writer_sleeps_until_a_third_is_free() {
         let mut memory = SendMemory::new(4 << 20, 2);
+        let mut at = Instant::ZERO;
+        let mut later = |memory: &mut SendMemory, load: Load| {
+            at = at + Duration::from_nanos(1);
+            memory.is_writable(at, &load, MSS, || 5)
+        };
         // 46,080 less 14,480 in flight, the window full, in five buffers, and one that waits: 15,360 have to be free.
-        assert!(memory.is_writable(&load(10, 11_248, 10), MSS, || 5));
-        assert!(!memory.is_writable(&load(10, 11_250, 10), MSS, || 5));
+        assert!(later(&mut memory, load(10, 11_248, 10)));
+        assert!(!later(&mut memory, load(10, 11_250, 10)));
         assert_eq!(memory.limit, 46_080, "the window is full");
-        // Even if each segment had a buffer of its own there is room: nobody counts.
-        assert!(memory.is_writable(&load(10, 6_000, 10), MSS, || unreachable!()));
         // A window that has room lets it grow.
-        assert!(memory.is_writable(&load(10, 11_250, 12), MSS, || 5));
+        assert!(later(&mut memory, load(10, 11_250, 12)));
         assert_eq!(memory.limit, 2 * 12 * 2304);
+    }
+
+    #[test]
+    fn awake_it_fills_the_last_buffer_and_asks_for_a_new_one() {
+        let mut memory = SendMemory::new(4 << 20, 2);
+        let mut ask =
+            |sent, unsent| memory.is_writable(Instant::ZERO, &load(sent, unsent, sent), MSS, || sent / 2);
+        assert!(ask(10, 11_248));
+        // 24 segments in 12 buffers of 46,080 octets, not 25 in 12.
+        assert!(ask(24, 0));
+        assert!(!ask(25, 0));
+        assert!(ask(25, 1), "what has begun is filled");
+    }
+
+    #[test]
+    fn nobody_counts_buffers_where_one_for_each_segment_is_not_too_much() {
+        let mut memory = SendMemory::new(4 << 20, 2);
+        assert!(memory.is_writable(Instant::ZERO, &load(10, 6_000, 10), MSS, || unreachable!()));
     }
 
     #[test]
