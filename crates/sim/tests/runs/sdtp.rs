@@ -269,9 +269,8 @@ fn below_the_window_of_rack_an_edge_shows_holes_that_are_filled() {
         let key = ("schemes.sdtp.agents.0.resequencing", resequencing);
         let lossy = LOSS.map(|(path, _)| (path, "0.03"));
         let network = set(&text, &[&lossy[..], &[key]].concat());
-        let runs: Vec<_> = (1..=8).map(|seed| result(&network, "sdtp", seed)).collect();
-        assert!(runs.iter().all(|run| run.flows[0].metrics.timeouts() == Some(0)));
-        runs.iter().map(|run| counted(run, "duplicates_reported")).sum::<u64>()
+        // Few of the runs have most of them.
+        (1..=24).map(|seed| counted(&result(&network, "sdtp", seed), "duplicates_reported")).sum::<u64>()
     };
     // A quarter of 130 ms, and as long as a loss is repaired.
     let (short, long) = (run("30ms"), run("200ms"));
