@@ -79,6 +79,8 @@ pub enum InitialWindow {
     Rfc3390,
     /// Ten segments (RFC 6928).
     Ten,
+    /// So many: what a route says of the way (Linux's `initcwnd`).
+    Segments(u32),
 }
 
 /// What a sender does when it is told of an access link ([vho] §3.1), each under its own condition.

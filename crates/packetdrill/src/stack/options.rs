@@ -1,10 +1,12 @@
 //! Socket options: what is set before a connection is made goes into its configuration, what is set later changes it.
 
+use std::net::IpAddr;
+
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle, ReceiveMemory};
 
 use super::help::{self, Help};
-use super::path_mtu::Discovery;
+use super::path_mtu::{Discovery, Way, segment_in};
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 
@@ -83,10 +85,15 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// The configuration of a connection that begins now, on a link that carries segments of `mss` octets.
-    pub(super) fn config(&self, settings: &Settings, mss: u16, passive: bool) -> Config {
-        let mss = self.max_segment.map_or(mss, |most| most.min(mss));
-        let base = settings.config(mss, passive);
+    /// So many octets of a segment, or as many as were set.
+    pub(super) fn at_most(&self, mss: u16) -> u16 {
+        self.max_segment.map_or(mss, |most| most.min(mss))
+    }
+
+    /// The configuration of a connection to `remote` that begins now.
+    pub(super) fn config(&self, settings: &Settings, way: &Way, remote: IpAddr, passive: bool) -> Config {
+        let base = settings.config(self.at_most(segment_in(way.most, remote)), passive);
+        let base = way.route.over(base);
         let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
         let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
         self.help.over(Config {
