@@ -156,7 +156,8 @@ impl Options {
     ) -> ReceiveMemory {
         let [_, first, most] = settings.rmem.unwrap_or(RECEIVE_BUFFERS);
         let (buffer, locked) = (self.receive_buffer.unwrap_or(first), self.receive_buffer.is_some());
-        ReceiveMemory { buffer, most, locked, mss, headers, joined }
+        let shrinks = settings.shrink_window.is_some_and(|value| value != 0);
+        ReceiveMemory { buffer, most, locked, mss, headers, joined, shrinks }
     }
 
     /// `SO_RCVBUF`, if it was set.

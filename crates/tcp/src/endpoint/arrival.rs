@@ -160,7 +160,8 @@ impl Endpoint {
         if let Some(start) = start
             && start + segment.payload.len() as u64 <= next
         {
-            self.note_arrival(Arrival::Duplicate, Some((start, start + segment.payload.len() as u64)));
+            let repeated = Some((start, start + segment.payload.len() as u64));
+            self.note_arrival(Arrival::Duplicate, self.repeated_with_fin(segment, repeated));
         }
     }
 
