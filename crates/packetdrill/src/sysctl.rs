@@ -168,7 +168,6 @@ impl Settings {
             data_retries: self.retries2.unwrap_or(base.data_retries),
             rto_min: self.rto_min_us.map_or(base.rto_min, Duration::from_micros),
             rto_variance_min: self.rto_min_us.map_or(base.rto_variance_min, Duration::from_micros),
-            rto_max: self.rto_max_ms.map_or(base.rto_max, Duration::from_millis),
             idle_restart: on(self.slow_start_after_idle, base.idle_restart),
             linux_details: true,
             congestion_control: self.control(base.congestion_control),

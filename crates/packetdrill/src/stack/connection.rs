@@ -161,6 +161,8 @@ impl Connection {
         self.tcp_mut().set_nagle(nagle);
         self.tcp_mut().set_corked(cork);
         self.tcp_mut().set_user_timeout(limit);
+        let most = self.options.rto_max(&self.settings);
+        self.tcp_mut().set_rto_max(most);
         self.urgent_in.inline = self.options.is_urgent_inline();
     }
 

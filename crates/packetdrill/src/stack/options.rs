@@ -23,6 +23,9 @@ const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
 const TCP_INQ: i32 = 36;
 const TCP_CC_INFO: i32 = 26;
+/// `TCP_RTO_MAX_MS`, and what it takes, milliseconds.
+const TCP_RTO_MAX_MS: i32 = 44;
+const RTO_MAX_MS: std::ops::RangeInclusive<i32> = 1_000..=120_000;
 /// `tcp_fin_timeout` by default.
 const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 const SO_ZEROCOPY: i32 = 60;
@@ -71,6 +74,7 @@ pub(super) struct Options {
     /// `TCP_LINGER2`
     fin_wait: FinWait,
     user_timeout_ms: i32,
+    rto_max_ms: Option<i32>,
     congestion_control: Option<CongestionControl>,
     keepalive: bool,
     keepalive_idle_s: Option<u64>,
@@ -99,6 +103,7 @@ impl Options {
         self.help.over(Config {
             nagle: self.nagle(),
             user_timeout: self.user_timeout(),
+            rto_max: self.rto_max(settings),
             congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
             keepalive_idle: self.keepalive.then_some(idle),
             keepalive_interval,
@@ -138,6 +143,12 @@ impl Options {
     pub(super) fn user_timeout(&self) -> Option<Duration> {
         let ms = u64::try_from(self.user_timeout_ms).ok().filter(|&ms| ms > 0);
         ms.map(Duration::from_millis)
+    }
+
+    /// `tcp_rto_max`
+    pub(super) fn rto_max(&self, settings: &Settings) -> Duration {
+        let own = self.rto_max_ms.and_then(|ms| u64::try_from(ms).ok());
+        Duration::from_millis(own.or(settings.rto_max_ms).unwrap_or(120_000))
     }
 
     /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
@@ -220,6 +231,7 @@ impl Options {
             libc::TCP_MAXSEG if value == 0 => self.max_segment = None,
             libc::TCP_MAXSEG if MAXSEG.contains(&value) => self.max_segment = u16::try_from(value).ok(),
             libc::TCP_USER_TIMEOUT if value >= 0 => self.user_timeout_ms = value,
+            TCP_RTO_MAX_MS if RTO_MAX_MS.contains(&value) => self.rto_max_ms = Some(value),
             libc::TCP_NOTSENT_LOWAT => self.notsent_lowat = Some(u64::from(value as u32)),
             libc::TCP_KEEPIDLE => self.keepalive_idle_s = Some(seconds?),
             libc::TCP_KEEPINTVL => self.keepalive_interval_s = Some(seconds?),
@@ -230,7 +242,9 @@ impl Options {
             libc::TCP_QUICKACK | libc::TCP_WINDOW_CLAMP => {
                 self.note(libc::IPPROTO_TCP, name, value);
             }
-            TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
+            TCP_INQ | TCP_RTO_MAX_MS | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => {
+                return Err(Errno(libc::EINVAL));
+            }
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         }
         Ok(())
@@ -402,6 +416,11 @@ impl Stack {
                 let settings = self.settings();
                 let time = self.options(fd)?.fin_wait(&settings);
                 Ok(time.map_or(-1, |time| i32::try_from(time.as_millis() / 1000).unwrap_or(i32::MAX)))
+            }
+            (libc::IPPROTO_TCP, TCP_RTO_MAX_MS) => {
+                let settings = self.settings();
+                let time = self.options(fd)?.rto_max(&settings);
+                Ok(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
             }
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
             (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => self.path_mtu_of(fd),

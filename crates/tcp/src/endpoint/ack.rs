@@ -46,7 +46,9 @@ impl Endpoint {
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
             // Linux's tcp_ack drops what acknowledges the unsent without a word.
             let is_unsent = position.is_some_and(|p| p > self.tx.max);
-            self.rx.ack_now |= !is_unsent || !self.config.linux_details;
+            if !is_unsent || !self.config.linux_details {
+                self.challenge(now);
+            }
             return false;
         };
         // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).

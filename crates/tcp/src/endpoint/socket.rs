@@ -179,6 +179,13 @@ impl Endpoint {
         }
     }
 
+    /// The retransmission timeout, backoff included, is no longer than that from now on (`TCP_RTO_MAX_MS`).
+    pub fn set_rto_max(&mut self, most: Duration) {
+        if self.config.rto_max != most {
+            Arc::make_mut(&mut self.config).rto_max = most;
+        }
+    }
+
     /// From now on silence is probed after `idle`, every `interval`, so often (`SO_KEEPALIVE`); [`None`]: it is not.
     pub fn set_keepalive(&mut self, now: Instant, idle: Option<Duration>, interval: Duration, probes: u8) {
         let config = Arc::make_mut(&mut self.config);
