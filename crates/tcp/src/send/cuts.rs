@@ -19,6 +19,11 @@ impl Cuts {
         self.0.insert(una);
     }
 
+    /// Where the last segment begins that ends at `end`.
+    pub(super) fn last_before(&self, end: u64) -> Option<u64> {
+        self.0.range(..end).next_back().copied()
+    }
+
     /// Where the last segment outstanding ends that is longer than `smss`; the first begins at `una`.
     pub(super) fn longer(&self, una: u64, smss: u64) -> Option<u64> {
         let mut start = una;
@@ -57,6 +62,7 @@ mod tests {
         assert_eq!(whole(1000, 2500), Some((1001, 2001)));
         assert_eq!(whole(2500, 2501), None);
         assert_eq!(whole(1500, 2400), None);
+        assert_eq!([2501, 2001, 1].map(|end| cuts.last_before(end)), [Some(2001), Some(1001), None]);
         assert_eq!([1000, 999, 499].map(|smss| cuts.longer(1, smss)), [None, Some(2001), Some(2501)]);
         cuts.advance(1001);
         assert_eq!(cuts.whole(Range { start: 900, end: 2001 }), Some(Range { start: 1001, end: 2001 }));

@@ -131,6 +131,11 @@ impl Sender {
         }
     }
 
+    /// Where the segment begins that ends at `end`; [`None`]: nobody knows.
+    pub(crate) fn last_cut_before(&self, end: u64) -> Option<u64> {
+        self.cuts.as_ref()?.last_before(end)
+    }
+
     /// One past the last octet outstanding that left in a segment longer than a full one; where nobody knows, one past all. [`None`]:
     /// there is none.
     pub(crate) fn longest_end(&self) -> Option<u64> {

@@ -160,6 +160,8 @@ impl Rack {
         }
         let last = tx.board.last_unsacked(tx.una, tx.max)?;
         let start = last.end.min(data_end).saturating_sub(room).max(last.start);
+        // RFC 8985 §7.3: the segment as it left, where that is known.
+        let start = start.max(tx.last_cut_before(last.end).unwrap_or(start));
         Some(Piece { start, end: last.end, why: Why::LossProbe })
     }
 }
