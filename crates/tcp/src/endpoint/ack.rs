@@ -314,10 +314,11 @@ impl Endpoint {
         }
         self.recovery.reduce(&mut self.tx, facts.octets > 0, &found);
         if facts.octets > 0 || found.delivered > 0 {
+            let whole = facts.octets > 0 && found.delivered == facts.octets;
             let ack = Ack {
                 acked: facts.octets,
                 // Linux's `acked_sacked`.
-                counted: found.delivered,
+                counted: if whole { self.tx.in_full_segments(facts.octets) } else { found.delivered },
                 lost: found.lost,
                 flight,
                 // Only what is lost goes again, and Linux knows no bound as that of RFC 3465 §2.3.

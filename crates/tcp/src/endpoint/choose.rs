@@ -200,7 +200,8 @@ impl Endpoint {
             return start + len <= limit;
         }
         if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
-            return recovery.in_flight(tx) + len <= tx.window.cwnd();
+            let full = if self.config.linux_details { tx.window.smss } else { len };
+            return recovery.in_flight(tx) + tx.lacking() + full <= tx.window.cwnd();
         }
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).

@@ -269,7 +269,8 @@ impl Endpoint {
     #[cold]
     fn note_most(&mut self, fresh: bool) {
         if fresh {
-            self.tx.validation.note_most(self.tx.una, self.tx.nxt);
+            let lacking = self.tx.lacking();
+            self.tx.validation.note_most(self.tx.una, self.tx.nxt, lacking);
         }
     }
 

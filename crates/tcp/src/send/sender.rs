@@ -131,6 +131,33 @@ impl Sender {
         }
     }
 
+    /// Segments that are outstanding (`packets_out`): as they left, where that is known.
+    pub(crate) fn segments_out(&self) -> u64 {
+        self.segments_between(self.una, self.max)
+            .unwrap_or_else(|| (self.max - self.una).div_ceil(self.window.smss))
+    }
+
+    /// Segments of the octets `from .. to`; [`None`]: nobody knows.
+    pub(crate) fn segments_between(&self, from: u64, to: u64) -> Option<u64> {
+        Some(self.cuts.as_ref()?.count(from, to))
+    }
+
+    /// Segments that were acknowledged; [`None`]: nobody knows.
+    pub(crate) fn segments_acknowledged(&self) -> Option<u64> {
+        Some(self.cuts.as_ref()?.acknowledged())
+    }
+
+    /// What the last acknowledgement brought, `octets`, each segment as a full one.
+    pub(crate) fn in_full_segments(&self, octets: u64) -> u64 {
+        self.cuts.as_ref().map_or(octets, |cuts| cuts.newly_acknowledged() * self.window.smss)
+    }
+
+    /// What segments that are outstanding lack of full ones, octets: cwnd counts segments in Linux. Zero where nobody knows.
+    pub(crate) fn lacking(&self) -> u64 {
+        let segments = self.segments_between(self.una, self.max).unwrap_or(0);
+        (segments * self.window.smss).saturating_sub(self.max - self.una)
+    }
+
     /// Where the segment begins that ends at `end`; [`None`]: nobody knows.
     pub(crate) fn last_cut_before(&self, end: u64) -> Option<u64> {
         self.cuts.as_ref()?.last_before(end)

@@ -95,7 +95,7 @@ impl Rack {
     }
 
     fn pto(c: &Context<'_>) -> Duration {
-        let single = c.tx.max - c.tx.una <= c.tx.window.smss;
+        let single = c.tx.segments_out() == 1;
         // Linux: its least RTO for the longest delay of an acknowledgement, and two jiffies at least (`TCP_TIMEOUT_MIN`).
         let allowance = if single { c.config.rto_min } else { c.config.timer_tick * 2 };
         pto(c.tx.rtt.srtt(), allowance)
