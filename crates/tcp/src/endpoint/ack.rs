@@ -285,6 +285,7 @@ impl Endpoint {
     /// the others, one at least (`tcp_remove_reno_sacks`).
     fn counted(&self, octets: u64) -> u64 {
         let duplicates = self.tx.progress.dup_acks;
+        let octets = self.tx.in_full_segments(octets);
         if duplicates == 0 || self.sack || !self.config.linux_details {
             return octets;
         }
