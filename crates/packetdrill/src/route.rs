@@ -66,15 +66,15 @@ impl Route {
     }
 
     /// A connection that goes this way.
-    pub(crate) fn over(&self, config: Config) -> Config {
-        let rto_min = self.rto_min;
-        Config {
-            initial_window: self.initial_window.map_or(config.initial_window, InitialWindow::Segments),
-            rto_min: rto_min.unwrap_or(config.rto_min),
-            rto_variance_min: rto_min.unwrap_or(config.rto_variance_min),
-            ecn: config.ecn || self.ecn,
-            ..config
+    pub(crate) fn over(&self, mut config: Config) -> Config {
+        if let Some(segments) = self.initial_window {
+            config.initial_window = InitialWindow::Segments(segments);
         }
+        if let Some(least) = self.rto_min {
+            (config.rto_min, config.rto_variance_min) = (least, least);
+        }
+        config.ecn |= self.ecn;
+        config
     }
 }
 

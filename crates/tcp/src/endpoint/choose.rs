@@ -78,9 +78,10 @@ impl Endpoint {
     /// The segment at SND.UNA again: only what has been sent before, and nothing that is SACKed.
     fn head(&self, room: u64) -> Piece {
         let tx = &self.tx;
-        let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max);
+        let joins = tx.joins_until();
+        let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max).min(joins);
         // A FIN takes no room.
-        let end = if tx.fin_goes_with(end) { tx.max } else { end };
+        let end = if joins > end && tx.fin_goes_with(end) { tx.max } else { end };
         Piece { start: tx.una, end, why: Why::Head }
     }
 

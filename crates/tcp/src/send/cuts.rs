@@ -9,14 +9,22 @@ use super::scoreboard::Range;
 pub(crate) struct Cuts {
     ends: BTreeSet<u64>,
     una: u64,
+    latest: u64,
     /// Segments that were acknowledged, and those of them that the last acknowledgement brought.
     acknowledged: u64,
     newly: u64,
 }
 
 impl Cuts {
-    pub(super) fn insert(&mut self, end: u64) {
+    /// A segment leaves.
+    pub(super) fn insert(&mut self, start: u64, end: u64) {
+        self.latest = start;
         self.ends.insert(end);
+    }
+
+    /// Where the segment begins that left last.
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// All before `una` is acknowledged, where a segment begins.
@@ -68,7 +76,7 @@ mod tests {
     #[test]
     fn the_first_segment_is_known_though_nothing_was_acknowledged() {
         let mut cuts = Cuts::default();
-        cuts.insert(1461);
+        cuts.insert(1, 1461);
         assert_eq!([1460, 1160].map(|smss| cuts.longer(1, smss)), [None, Some(1461)]);
     }
 
@@ -77,9 +85,10 @@ mod tests {
         let mut cuts = Cuts::default();
         cuts.advance(1);
         assert_eq!((cuts.acknowledged(), cuts.newly_acknowledged()), (0, 0));
-        for end in [1001, 2001, 2501] {
-            cuts.insert(end);
+        for (start, end) in [(1, 1001), (1001, 2001), (2001, 2501)] {
+            cuts.insert(start, end);
         }
+        assert_eq!(cuts.latest(), 2001);
         let whole = |start, end| cuts.whole(Range { start, end }).map(|r| (r.start, r.end));
         assert_eq!(whole(1001, 2501), Some((1001, 2501)));
         assert_eq!(whole(1000, 2500), Some((1001, 2001)));

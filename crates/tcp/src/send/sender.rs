@@ -108,9 +108,9 @@ impl Sender {
 
     /// A segment that ends there has left.
     #[inline]
-    pub(crate) fn note_cut(&mut self, end: u64) {
+    pub(crate) fn note_cut(&mut self, start: u64, end: u64) {
         if let Some(cuts) = &mut self.cuts {
-            cuts.insert(end);
+            cuts.insert(start, end);
         }
     }
 
@@ -156,6 +156,13 @@ impl Sender {
     pub(crate) fn lacking(&self) -> u64 {
         let segments = self.segments_between(self.una, self.max).unwrap_or(0);
         (segments * self.window.smss).saturating_sub(self.max - self.una)
+    }
+
+    /// How far the segment at SND.UNA may be joined with those behind it when it goes again: not with the one that left last, which a
+    /// device may hold still (Linux's `tcp_can_collapse`, `skb_cloned`).
+    pub(crate) fn joins_until(&self) -> u64 {
+        let latest = self.cuts.as_ref().map(|cuts| cuts.latest());
+        latest.filter(|&start| start > self.una).unwrap_or(u64::MAX)
     }
 
     /// Where the segment begins that ends at `end`; [`None`]: nobody knows.
