@@ -55,7 +55,7 @@ ADDRESSES: dict[str, list[str]] = {
         f"route add fd3d:fa7b:d17d::/48 via fd3d:0a0b:17d6:8888::1 dev {INTERFACE}",
     ],
 }
-"""The interface's addresses, and the ways to the tool's: scripts change them (`ip route`), and the stack asks for them."""
+"""The interface's addresses, and the ways to the tool's: scripts change them (`ip route`), the stack asks for them."""
 
 
 def fits(script: Path, version: str) -> bool:

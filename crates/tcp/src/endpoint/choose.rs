@@ -201,8 +201,12 @@ impl Endpoint {
             return start + len <= limit;
         }
         if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
-            let full = if self.config.linux_details { tx.window.smss } else { len };
-            return recovery.in_flight(tx) + tx.lacking() + full <= tx.window.cwnd();
+            let in_flight = recovery.in_flight(tx);
+            if self.config.linux_details {
+                // `tcp_packets_in_flight`: each segment counts as a full one.
+                return in_flight + tx.lacking() + tx.window.smss <= tx.window.cwnd();
+            }
+            return in_flight + len <= tx.window.cwnd();
         }
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).

@@ -272,6 +272,14 @@ mod tests {
     };
 
     #[test]
+    fn challenges_are_half_a_second_apart() {
+        let mut engine = QuickAck::new(Duration::from_millis(40));
+        let at = |ms: u64| Instant::from_millis(1000 + ms);
+        let found = [0, 1, 499, 500, 999, 1000].map(|ms| engine.may_challenge(at(ms)));
+        assert_eq!(found, [true, false, false, true, false, true]);
+    }
+
+    #[test]
     fn the_delay_is_what_tcp_event_data_recv_makes_of_it() {
         // "m <= TCP_ATO_MIN / 2", "m < ato", at most the RTO; "m > rto" brings quick ACKs, and leaves the delay.
         for (ato, gap, expected, quick) in [
