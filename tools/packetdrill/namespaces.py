@@ -45,6 +45,19 @@ VERSIONS: dict[str, list[str]] = {
 """What the tool is told of addresses, as its authors' runner does, so that segments have 1,460 octets with IPv6 too."""
 
 
+ADDRESSES: dict[str, list[str]] = {
+    "ipv4": [
+        f"addr add 192.168.0.1/16 dev {INTERFACE}",
+        f"route add 192.0.2.0/24 via 192.168.0.2 dev {INTERFACE}",
+    ],
+    "ipv6": [
+        f"addr add fd3d:0a0b:17d6::1/48 dev {INTERFACE} nodad",
+        f"route add fd3d:fa7b:d17d::/48 via fd3d:0a0b:17d6:8888::1 dev {INTERFACE}",
+    ],
+}
+"""The interface's addresses, and the ways to the tool's: scripts change them (`ip route`), the stack asks for them."""
+
+
 def fits(script: Path, version: str) -> bool:
     """Whether a script is for a version of IP: by the end of its name."""
     other = "v6.pkt" if version != "ipv6" else "v4.pkt"
@@ -61,6 +74,9 @@ def _prepared() -> str:
         "ip link set lo up",
         f"(ip tuntap add dev {INTERFACE} mode tun || ip link add {INTERFACE} type dummy) 2>/dev/null",
         f"ip link set {INTERFACE} up",
+        *(f"ip {command}" for command in ADDRESSES["ipv4"]),
+        # Not every machine has IPv6.
+        "(" + " && ".join(f"ip -6 {command}" for command in ADDRESSES["ipv6"]) + " || true)",
     ]
     return "; ".join([*copies, " && ".join(network)])
 

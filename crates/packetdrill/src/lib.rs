@@ -4,11 +4,13 @@
 //! script takes as long as its commands do, and its times are exact.
 #![cfg(target_os = "linux")]
 
+mod route;
 mod shell;
 mod stack;
 mod sys;
 mod sysctl;
 mod tool;
 
+pub use route::Route;
 pub use stack::{Control, Errno, Fd, Message, Polled, Queue, Stack, Step};
 pub use sysctl::Settings;

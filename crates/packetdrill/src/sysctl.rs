@@ -36,6 +36,8 @@ pub struct Settings {
     pub window_scaling: Option<u64>,
     /// `tcp_ecn`: 1 asks for ECN and grants it, 2 grants it.
     pub ecn: Option<u64>,
+    /// `tcp_shrink_window`.
+    pub shrink_window: Option<u64>,
     /// `tcp_recovery`: whether RACK finds losses.
     pub recovery: Option<u64>,
     /// `tcp_early_retrans`: 3 and more send tail loss probes.
@@ -111,6 +113,7 @@ impl Settings {
             sack: tcp("sack").and_then(|text| one(&text)),
             window_scaling: tcp("window_scaling").and_then(|text| one(&text)),
             ecn: tcp("ecn").and_then(|text| one(&text)),
+            shrink_window: tcp("shrink_window").and_then(|text| one(&text)),
             recovery: tcp("recovery").and_then(|text| one(&text)),
             early_retrans: tcp("early_retrans").and_then(|text| one(&text)),
             frto: tcp("frto").and_then(|text| one(&text)),
@@ -165,7 +168,6 @@ impl Settings {
             data_retries: self.retries2.unwrap_or(base.data_retries),
             rto_min: self.rto_min_us.map_or(base.rto_min, Duration::from_micros),
             rto_variance_min: self.rto_min_us.map_or(base.rto_variance_min, Duration::from_micros),
-            rto_max: self.rto_max_ms.map_or(base.rto_max, Duration::from_millis),
             idle_restart: on(self.slow_start_after_idle, base.idle_restart),
             linux_details: true,
             congestion_control: self.control(base.congestion_control),

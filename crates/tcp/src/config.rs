@@ -79,6 +79,8 @@ pub enum InitialWindow {
     Rfc3390,
     /// Ten segments (RFC 6928).
     Ten,
+    /// So many: what a route says of the way (Linux's `initcwnd`).
+    Segments(u32),
 }
 
 /// What a sender does when it is told of an access link ([vho] §3.1), each under its own condition.
@@ -252,13 +254,15 @@ pub struct Config {
     /// What Linux does besides what profile `linux` imitates, where packetdrill's scripts see it. In slow start cwnd grows as long as
     /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
-    /// dropped without a word (`tcp_ack`); closed windows are probed without data (`tcp_xmit_probe_skb`); keep-alive ends with a
-    /// reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
+    /// dropped without a word (`tcp_ack`); challenge ACKs are 500 ms apart (`tcp_oow_rate_limited`); closed windows are probed without
+    /// data (`tcp_xmit_probe_skb`); keep-alive ends with a reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
     /// whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
     /// again is no small segment for Nagle's algorithm (`tcp_minshall_update`); a smaller path MTU makes only longer segments go again
     /// (`tcp_simple_retransmit`); SACK blocks of an acknowledgement that others have overtaken count (`tcp_ack`, `old_ack`); cwnd does not
     /// restart after idle times while the peer's window is closed (`tcp_slow_start_after_idle_check`); a FIN takes the place of a DSACK
-    /// that is due (`tcp_fin`).
+    /// that is due (`tcp_fin`), and beyond a hole is SACKed (`tcp_data_queue_ofo`); cwnd counts small segments as segments
+    /// (`tcp_packets_in_flight`); a tail loss probe is the last segment as it left (`tcp_send_loss_probe`); what goes again is not
+    /// joined with the segment that left last (`tcp_can_collapse`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

@@ -11,7 +11,6 @@ use handfast_tcp::{Endpoint, State};
 use super::connection::Connection;
 use super::fill::Manner;
 use super::options::Options;
-use super::path_mtu::segment_in;
 use super::{Errno, Fd, Id, Kind, MOST, Socket, Stack, Step};
 
 /// The port of an active open whose socket is not bound: the first that RFC 6335 §6 has for that.
@@ -151,8 +150,7 @@ impl Stack {
         let iss = self.iss();
         let port = FIRST_PORT + u16::try_from(self.next_id % 16_384).unwrap_or(0);
         let (now, joined) = (self.now, self.joined);
-        let (link, mtu) = self.mtu_to(&settings, remote.ip());
-        let mss = segment_in(link, remote.ip());
+        let way = self.way_to(&settings, remote.ip());
         let socket = self.socket_of(fd)?;
         if !matches!(socket.kind, Kind::Fresh) {
             return Err(Errno(libc::EISCONN));
@@ -162,12 +160,10 @@ impl Stack {
         let from = local.map(|local| local.ip()).filter(|ip| !ip.is_unspecified());
         let local = SocketAddr::new(from.unwrap_or_else(|| source_for(remote.ip())), port);
         let options = socket.options.clone();
-        let config = options.config(&settings, mss, false);
-        let advertised = config.mss;
+        let config = options.config(&settings, &way, remote.ip(), false);
         let endpoint = Endpoint::connect(Arc::new(config), port, remote.port(), iss, now);
-        let mut connection =
-            Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
-        connection.begin_path(now, mtu, joined);
+        let mut connection = Connection::new(endpoint, (local, remote), options, settings, &way);
+        connection.begin_path(now, way.mtu, joined);
         connection.tcp_mut().set_accepted();
         connection.apply_options(now);
         connection.set_stamps(connection.options.timestamping);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use handfast_core::{Bytes, Instant, SeqNum};
 use handfast_tcp::{Death, Endpoint, Event, Received, State, UrgentIn, UrgentOut};
-use handfast_wire::Packet;
 use handfast_wire::tcp::{Flags, Segment};
+use handfast_wire::{Body, Packet};
 
 use super::Fd;
 use super::chrono::{Chrono, Waits};
@@ -14,9 +14,10 @@ use super::discipline::Queue;
 use super::icmp::Unreachable;
 use super::offload::Offload;
 use super::options::Options;
+use super::path_mtu::Way;
 use super::send_queue::SendQueue;
 use super::stamps::Stamps;
-use crate::Settings;
+use crate::{Route, Settings};
 
 /// When what last happened, for `TCP_INFO`.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,8 @@ pub(super) struct Connection {
     pub(super) urgent_in: UrgentIn,
     /// Octets that its packets have at most (`icsk_pmtu_cookie`).
     pub(super) path_mtu: u16,
+    /// The way to the peer, as it was when something left last (`sk_dst_cache`).
+    pub(super) route: Route,
 }
 
 /// The endpoint, which has no `Debug` of its own.
@@ -90,9 +93,10 @@ impl Connection {
         (local, remote): (SocketAddr, SocketAddr),
         options: Options,
         settings: Arc<Settings>,
-        (advertised, path_mtu): (u16, u16),
+        way: &Way,
     ) -> Self {
         let state_before = endpoint.state();
+        let advertised = options.at_most(way.advertised);
         let (queue, offload) = (SendQueue::default(), Offload::new(&settings));
         let never = Instant::ZERO;
         let mut urgent_in = UrgentIn::default();
@@ -128,7 +132,8 @@ impl Connection {
             advertised,
             urgent_out: UrgentOut::default(),
             urgent_in,
-            path_mtu,
+            path_mtu: way.most,
+            route: way.route.clone(),
         }
     }
 
@@ -156,6 +161,8 @@ impl Connection {
         self.tcp_mut().set_nagle(nagle);
         self.tcp_mut().set_corked(cork);
         self.tcp_mut().set_user_timeout(limit);
+        let most = self.options.rto_max(&self.settings);
+        self.tcp_mut().set_rto_max(most);
         self.urgent_in.inline = self.options.is_urgent_inline();
     }
 
@@ -305,6 +312,7 @@ impl Connection {
         let is_urgent = self.heed_urgent();
         self.offload.begin(is_urgent);
         let taken = self.heed_queue(now);
+        let mut last: Option<Packet> = None;
         while taken && sent < most {
             let Some(transmit) = self.tcp_mut().poll_transmit(now, Bytes(u64::MAX)) else { break };
             let mut segment = transmit.segment;
@@ -318,21 +326,31 @@ impl Connection {
             }
             let (report, smss) = (self.tcp().report(), self.tcp().smss());
             segment.flags = self.options.help.depart(segment.flags);
+            segment.mss = segment.mss.map(|_| self.advertised);
             self.tell_urgent(&mut segment);
             if let Some(start) = self.tcp().send_position(segment.seq) {
                 self.stamps.left(now, start, start + segment.payload.len() as u64);
             }
-            self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &mut self.queue);
-            let mut bytes = Vec::new();
+            let joined =
+                self.offload.mark(now, &mut segment, &self.endpoint.0, &report, smss, &mut self.queue);
+            if let Some(Packet { body: Body::Tcp(before), .. }) = last.as_mut().filter(|_| joined) {
+                before.flags = before.flags.without(Flags::PSH);
+            }
             let mut packet = Packet::tcp_with(self.local.ip(), self.remote.ip(), segment, transmit.ip);
             packet.traffic_class = packet.ecn().within(self.options.traffic_class(self.local.is_ipv4()));
-            if packet.emit(&mut bytes).is_ok() {
-                self.departures.push((now, bytes));
-            }
+            self.depart(now, last.replace(packet));
         }
+        self.depart(now, last);
         let waits = self.waits();
         self.chrono.note(now, waits);
         sent
+    }
+
+    fn depart(&mut self, now: Instant, packet: Option<Packet>) {
+        let mut bytes = Vec::new();
+        if packet.is_some_and(|packet| packet.emit(&mut bytes).is_ok()) {
+            self.departures.push((now, bytes));
+        }
     }
 
     /// What holds the sender up.

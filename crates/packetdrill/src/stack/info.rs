@@ -73,7 +73,7 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     layout.words(&[word(counters.data_segments_received), word(counters.data_segments_sent)]);
     let [busy, receive_window, send_buffer] = connection.chrono.us(now);
     layout.longs(&[0, busy, receive_window, send_buffer]);
-    layout.words(&[word(1 + acked.div_ceil(tcp.smss()) + report.sacked), 0]);
+    layout.words(&[word(1 + report.acknowledged + report.sacked), 0]);
     layout.longs(&[tcp.snapshot(now).sent + counters.retransmitted_bytes, counters.retransmitted_bytes]);
     layout.words(&[
         word(report.dsacks),

@@ -32,7 +32,7 @@ use handfast_core::{Duration, Instant, SeqNum};
 use handfast_wire::tcp::Segment;
 use handfast_wire::{IpFacts, Packet};
 
-use crate::Settings;
+use crate::{Route, Settings};
 use connection::Connection;
 pub use discipline::Queue;
 use options::Options;
@@ -112,7 +112,7 @@ impl Stack {
             settings: Box::new(settings),
             sockets: BTreeMap::new(),
             connections: BTreeMap::new(),
-            routes: Routes::default(),
+            routes: Routes::new(|_| Route::default()),
             queue: Queue::default(),
             joined: None,
             counted: [0; COUNTERS.len()],
@@ -121,6 +121,13 @@ impl Stack {
             alarms: Vec::new(),
             departed: VecDeque::new(),
         }
+    }
+
+    /// `routes` is asked for the way to a peer, where a connection begins and when it has sent something.
+    #[must_use]
+    pub fn with_routes(mut self, routes: impl Fn(IpAddr) -> Route + Send + 'static) -> Self {
+        self.routes = Routes::new(routes);
+        self
     }
 
     /// The link carries packets of so many octets.
@@ -177,6 +184,10 @@ impl Stack {
         connection.pump(now, usize::MAX);
         connection.take_events(now);
         let departures: Vec<_> = connection.take_departures().collect();
+        if !departures.is_empty() {
+            // `__ip_queue_xmit`: `sk_dst_check`
+            connection.route = self.routes.ask(connection.remote.ip());
+        }
         let (ready, over) = (connection.take_ready(), connection.is_over());
         let listener = connection.listener;
         self.departed.extend(departures);

@@ -83,7 +83,7 @@ impl Offload {
         self.alone = alone;
     }
 
-    /// Sets PSH of a segment that leaves as the kernel does.
+    /// Sets PSH of a segment that leaves as the kernel does. Whether it is of one packet with the segment before, which has PSH no more.
     pub(super) fn mark(
         &mut self,
         now: Instant,
@@ -92,12 +92,12 @@ impl Offload {
         report: &Report,
         smss: u64,
         queue: &mut SendQueue,
-    ) {
+    ) -> bool {
         if segment.payload.is_empty() {
             self.segments = 0;
-            return;
+            return false;
         }
-        let Some(start) = tcp.send_position(segment.seq) else { return };
+        let Some(start) = tcp.send_position(segment.seq) else { return false };
         let end = start + segment.payload.len() as u64;
         let (_, _, max) = tcp.send_positions();
         let fresh = end + u64::from(segment.flags.contains(Flags::FIN)) >= max;
@@ -130,5 +130,6 @@ impl Offload {
         if self.segments > 1 || probes || queue.is_pushed(end) {
             segment.flags = segment.flags | Flags::PSH;
         }
+        self.segments > 1
     }
 }

@@ -1,10 +1,12 @@
 //! Socket options: what is set before a connection is made goes into its configuration, what is set later changes it.
 
+use std::net::IpAddr;
+
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle, ReceiveMemory};
 
 use super::help::{self, Help};
-use super::path_mtu::Discovery;
+use super::path_mtu::{Discovery, Way, segment_in};
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 
@@ -21,6 +23,9 @@ const WINDOW_SHARE: u64 = 128;
 /// `TCP_INQ`, which the C library's headers do not have everywhere.
 const TCP_INQ: i32 = 36;
 const TCP_CC_INFO: i32 = 26;
+/// `TCP_RTO_MAX_MS`, and what it takes, milliseconds.
+const TCP_RTO_MAX_MS: i32 = 44;
+const RTO_MAX_MS: std::ops::RangeInclusive<i32> = 1_000..=120_000;
 /// `tcp_fin_timeout` by default.
 const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 const SO_ZEROCOPY: i32 = 60;
@@ -69,6 +74,7 @@ pub(super) struct Options {
     /// `TCP_LINGER2`
     fin_wait: FinWait,
     user_timeout_ms: i32,
+    rto_max_ms: Option<i32>,
     congestion_control: Option<CongestionControl>,
     keepalive: bool,
     keepalive_idle_s: Option<u64>,
@@ -83,15 +89,21 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// The configuration of a connection that begins now, on a link that carries segments of `mss` octets.
-    pub(super) fn config(&self, settings: &Settings, mss: u16, passive: bool) -> Config {
-        let mss = self.max_segment.map_or(mss, |most| most.min(mss));
-        let base = settings.config(mss, passive);
+    /// So many octets of a segment, or as many as were set.
+    pub(super) fn at_most(&self, mss: u16) -> u16 {
+        self.max_segment.map_or(mss, |most| most.min(mss))
+    }
+
+    /// The configuration of a connection to `remote` that begins now.
+    pub(super) fn config(&self, settings: &Settings, way: &Way, remote: IpAddr, passive: bool) -> Config {
+        let base = settings.config(self.at_most(segment_in(way.most, remote)), passive);
+        let base = way.route.over(base);
         let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
         let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
         self.help.over(Config {
             nagle: self.nagle(),
             user_timeout: self.user_timeout(),
+            rto_max: self.rto_max(settings),
             congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
             keepalive_idle: self.keepalive.then_some(idle),
             keepalive_interval,
@@ -133,6 +145,12 @@ impl Options {
         ms.map(Duration::from_millis)
     }
 
+    /// `tcp_rto_max`
+    pub(super) fn rto_max(&self, settings: &Settings) -> Duration {
+        let own = self.rto_max_ms.and_then(|ms| u64::try_from(ms).ok());
+        Duration::from_millis(own.or(settings.rto_max_ms).unwrap_or(120_000))
+    }
+
     /// `tcp_set_rcvlowat`: one at least, and at most half of what the receive buffer can be.
     fn lowat(&self, settings: &Settings, value: i32) -> u64 {
         let most = self.receive_buffer.unwrap_or_else(|| settings.rmem.unwrap_or(RECEIVE_BUFFERS)[2]);
@@ -149,7 +167,8 @@ impl Options {
     ) -> ReceiveMemory {
         let [_, first, most] = settings.rmem.unwrap_or(RECEIVE_BUFFERS);
         let (buffer, locked) = (self.receive_buffer.unwrap_or(first), self.receive_buffer.is_some());
-        ReceiveMemory { buffer, most, locked, mss, headers, joined }
+        let shrinks = settings.shrink_window.is_some_and(|value| value != 0);
+        ReceiveMemory { buffer, most, locked, mss, headers, joined, shrinks }
     }
 
     /// `SO_RCVBUF`, if it was set.
@@ -212,6 +231,7 @@ impl Options {
             libc::TCP_MAXSEG if value == 0 => self.max_segment = None,
             libc::TCP_MAXSEG if MAXSEG.contains(&value) => self.max_segment = u16::try_from(value).ok(),
             libc::TCP_USER_TIMEOUT if value >= 0 => self.user_timeout_ms = value,
+            TCP_RTO_MAX_MS if RTO_MAX_MS.contains(&value) => self.rto_max_ms = Some(value),
             libc::TCP_NOTSENT_LOWAT => self.notsent_lowat = Some(u64::from(value as u32)),
             libc::TCP_KEEPIDLE => self.keepalive_idle_s = Some(seconds?),
             libc::TCP_KEEPINTVL => self.keepalive_interval_s = Some(seconds?),
@@ -222,7 +242,9 @@ impl Options {
             libc::TCP_QUICKACK | libc::TCP_WINDOW_CLAMP => {
                 self.note(libc::IPPROTO_TCP, name, value);
             }
-            TCP_INQ | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => return Err(Errno(libc::EINVAL)),
+            TCP_INQ | TCP_RTO_MAX_MS | libc::TCP_MAXSEG | libc::TCP_USER_TIMEOUT => {
+                return Err(Errno(libc::EINVAL));
+            }
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         }
         Ok(())
@@ -394,6 +416,11 @@ impl Stack {
                 let settings = self.settings();
                 let time = self.options(fd)?.fin_wait(&settings);
                 Ok(time.map_or(-1, |time| i32::try_from(time.as_millis() / 1000).unwrap_or(i32::MAX)))
+            }
+            (libc::IPPROTO_TCP, TCP_RTO_MAX_MS) => {
+                let settings = self.settings();
+                let time = self.options(fd)?.rto_max(&settings);
+                Ok(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
             }
             (libc::IPPROTO_TCP, _) => self.options(fd)?.get_tcp(name).ok_or(unknown),
             (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => self.path_mtu_of(fd),

@@ -11,7 +11,6 @@ use handfast_wire::{Body, Checksums, IpFacts, LinkType, Packet};
 
 use super::connection::Connection;
 use super::icmp::{self, What};
-use super::path_mtu::segment_in;
 use super::{Fd, MOST, Stack};
 
 impl Stack {
@@ -54,13 +53,11 @@ impl Stack {
         let fd = self.listener_of(local).filter(|_| begins && self.connections.len() < MOST)?;
         let options = self.sockets.get(&fd)?.options.clone();
         let settings = self.settings();
-        let (link, mtu) = self.mtu_to(&settings, remote.ip());
-        let config = options.config(&settings, segment_in(link, local.ip()), true);
-        let advertised = config.mss;
+        let way = self.way_to(&settings, remote.ip());
+        let config = options.config(&settings, &way, remote.ip(), true);
         let endpoint = Endpoint::listen(Arc::new(config), local.port(), self.iss());
-        let mut connection =
-            Connection::new(endpoint, (local, remote), options, settings, (advertised, link));
-        connection.begin_path(self.now, mtu, self.joined);
+        let mut connection = Connection::new(endpoint, (local, remote), options, settings, &way);
+        connection.begin_path(self.now, way.mtu, self.joined);
         connection.set_stamps(connection.options.timestamping);
         connection.listener = Some(fd);
         Some(self.insert(connection))

@@ -1,4 +1,5 @@
-//! What packets the way to a peer carries: the link's MTU, what ICMP has told (RFC 1191, RFC 8201), and what sockets want of it.
+//! What packets the way to a peer carries: the link's MTU, the route's, what ICMP has told (RFC 1191, RFC 8201), and what sockets want
+//! of it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use handfast_core::{Instant, SeqNum};
 
 use super::connection::Connection;
 use super::{Errno, Fd, MOST, Stack};
-use crate::Settings;
+use crate::{Route, Settings};
 
 /// Octets that a link carries, by default.
 pub(super) const MTU: u16 = 1500;
@@ -16,21 +17,25 @@ const LEAST_V4: u16 = 552;
 /// RFC 8200 §5: every link carries as much.
 const LEAST_V6: u16 = 1280;
 
-/// The link, and ways that carry less than it.
-#[derive(Debug)]
+/// The link, what the namespace says of the ways over it, and those that carry less.
 pub(super) struct Routes {
     /// As the tool says.
     told: u16,
     less: BTreeMap<IpAddr, u16>,
-}
-
-impl Default for Routes {
-    fn default() -> Self {
-        Self { told: MTU, less: BTreeMap::new() }
-    }
+    namespace: Box<dyn Fn(IpAddr) -> Route + Send>,
 }
 
 impl Routes {
+    /// `namespace` is asked where a connection begins, and when it has sent something.
+    pub(super) fn new(namespace: impl Fn(IpAddr) -> Route + Send + 'static) -> Self {
+        Self { told: MTU, less: BTreeMap::new(), namespace: Box::new(namespace) }
+    }
+
+    /// What the namespace says of the way to `remote` now.
+    pub(super) fn ask(&self, remote: IpAddr) -> Route {
+        (self.namespace)(remote.to_canonical())
+    }
+
     pub(super) fn tell(&mut self, mtu: u16) {
         self.told = mtu;
     }
@@ -41,10 +46,11 @@ impl Routes {
         settings.link_mtu.filter(|&mtu| mtu != MTU).unwrap_or(self.told)
     }
 
-    /// Octets that the way to `remote` carries.
-    fn of(&self, settings: &Settings, remote: IpAddr) -> u16 {
-        let link = self.link(settings);
-        self.less.get(&remote.to_canonical()).map_or(link, |&less| less.min(link))
+    /// Octets that the way to `remote` carries (`ip_dst_mtu_maybe_forward`).
+    pub(super) fn of(&self, settings: &Settings, remote: IpAddr, route: &Route) -> u16 {
+        let whole = route.mtu.unwrap_or_else(|| self.link(settings));
+        let learnt = self.less.get(&remote.to_canonical()).filter(|_| !route.mtu_locked);
+        learnt.map_or(whole, |&less| less.min(whole))
     }
 
     fn learn(&mut self, remote: IpAddr, mtu: u16) {
@@ -53,6 +59,17 @@ impl Routes {
             self.less.insert(remote, mtu);
         }
     }
+}
+
+/// A way to a peer.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) route: Route,
+    /// Octets of a packet, and of the largest on the link.
+    pub(super) mtu: u16,
+    pub(super) most: u16,
+    /// Octets of a segment that we say we take.
+    pub(super) advertised: u16,
 }
 
 /// What a segment without options holds in a packet (RFC 9293 §3.7.1).
@@ -128,7 +145,11 @@ impl Stack {
             return;
         };
         let remote = connection.remote.ip();
-        let before = self.routes.of(&settings, remote);
+        if connection.route.mtu_locked {
+            // `__ip_rt_update_pmtu`
+            return;
+        }
+        let before = self.routes.of(&settings, remote, &connection.route);
         let asked = u16::try_from(mtu).unwrap_or(u16::MAX);
         let route = if remote.is_ipv4() {
             // `__ip_rt_update_pmtu`: less than the least is the least.
@@ -148,21 +169,26 @@ impl Stack {
     pub(super) fn sync_mtu(&mut self, id: super::Id) {
         let settings = self.settings();
         if let Some(connection) = self.connections.get_mut(&id) {
-            let mtu = self.routes.of(&settings, connection.remote.ip());
+            let mtu = self.routes.of(&settings, connection.remote.ip(), &connection.route);
             connection.sync_mtu(mtu, false);
         }
     }
 
     /// What a connection to `remote` that begins now knows of the way.
-    pub(super) fn mtu_to(&self, settings: &Settings, remote: IpAddr) -> (u16, u16) {
-        (self.routes.link(settings), self.routes.of(settings, remote))
+    pub(super) fn way_to(&self, settings: &Settings, remote: IpAddr) -> Way {
+        let route = self.routes.ask(remote);
+        let mtu = self.routes.of(settings, remote, &route);
+        let most = self.routes.link(settings).max(mtu);
+        // `ipv4_default_advmss`, `ip6_default_advmss`: what has been learnt counts too.
+        let advertised = route.advmss.unwrap_or_else(|| segment_in(mtu, remote));
+        Way { route, mtu, most, advertised }
     }
 
     /// `IP_MTU`, `IPV6_MTU`
     pub(super) fn path_mtu_of(&mut self, fd: Fd) -> Result<i32, Errno> {
         let (_, connection) = self.connection(fd, libc::ENOTCONN)?;
-        let remote = connection.remote.ip();
+        let (remote, route) = (connection.remote.ip(), connection.route.clone());
         let settings = self.settings();
-        Ok(self.routes.of(&settings, remote).into())
+        Ok(self.routes.of(&settings, remote, &route).into())
     }
 }

@@ -17,9 +17,9 @@ use std::sync::OnceLock;
 
 use libc::{iovec, msghdr, nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
-use crate::Settings;
 use crate::stack::{FIRST_FD, Fd, Stack};
 use crate::tool::Tool;
+use crate::{Route, Settings};
 
 /// The tool's link.
 const LINK: &[u8] = b"tun0";
@@ -196,7 +196,7 @@ fn own_path() -> Option<OsString> {
 
 fn tool() -> &'static Tool {
     let settings = || Settings { link_mtu: link_mtu(), ..Settings::of_this_namespace() };
-    TOOL.get_or_init(|| Tool::new(Stack::new(settings)))
+    TOOL.get_or_init(|| Tool::new(Stack::new(settings).with_routes(Route::of_this_namespace)))
 }
 
 /// The MTU of the tool's link (netdevice(7)); [`None`]: there is no such link, or none that the kernel tells of.

@@ -51,11 +51,11 @@ impl Window {
         self.set_cwnd(cwnd);
     }
 
-    /// A probe has shown that larger segments get through: cwnd holds as many octets as before, with `headers` octets a segment
-    /// (`tcp_mtup_probe_success`).
+    /// A probe of so many octets has shown that larger segments get through: cwnd holds as many octets as before in segments of its
+    /// size, with `headers` octets each (`tcp_mtup_probe_success`).
     #[cold]
-    pub(crate) fn enlarge(&mut self, smss: u64, headers: u64) {
-        let segments = (self.cwnd / self.smss).saturating_mul(self.smss + headers) / (smss + headers);
+    pub(crate) fn enlarge(&mut self, smss: u64, probe: u64, headers: u64) {
+        let segments = (self.cwnd / self.smss).saturating_mul(self.smss + headers) / (probe + headers);
         self.resize(smss);
         self.set_cwnd(segments.saturating_mul(smss));
     }
@@ -103,6 +103,7 @@ impl InitialWindow {
             Self::Rfc3390 => (4 * smss).min((2 * smss).max(4380)),
             // RFC 6928 §2: min (10*MSS, max (2*MSS, 14600))
             Self::Ten => (10 * smss).min((2 * smss).max(14_600)),
+            Self::Segments(segments) => u64::from(segments.max(1)) * smss,
         }
     }
 }
@@ -119,6 +120,7 @@ mod tests {
             assert_eq!(InitialWindow::One.bytes(smss), smss);
             assert_eq!(InitialWindow::Rfc3390.bytes(smss), rfc3390, "{smss}");
             assert_eq!(InitialWindow::Ten.bytes(smss), ten, "{smss}");
+            assert_eq!(InitialWindow::Segments(12).bytes(smss), 12 * smss);
         }
     }
 
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!((w.cwnd, w.ssthresh, w.smss), (12_000, 6000, 600));
         let mut w = Window { ssthresh: u64::MAX, ..Window::of(1460, 17, 0) };
         // 17 * 1500 / 1282 = 19.9
-        w.enlarge(1242, 40);
+        w.enlarge(1242, 1242, 40);
         assert_eq!((w.cwnd, w.ssthresh), (19 * 1242, u64::MAX));
     }
 

@@ -46,7 +46,9 @@ impl Endpoint {
         let Some(ack) = position.filter(|&p| p <= self.tx.max && p + self.tx.max_wnd >= self.tx.una) else {
             // Linux's tcp_ack drops what acknowledges the unsent without a word.
             let is_unsent = position.is_some_and(|p| p > self.tx.max);
-            self.rx.ack_now |= !is_unsent || !self.config.linux_details;
+            if !is_unsent || !self.config.linux_details {
+                self.challenge(now);
+            }
             return false;
         };
         // The peer lives: it answers probes and retransmissions even while its window is closed (RFC 9293 §3.8.6.1).
@@ -283,6 +285,7 @@ impl Endpoint {
     /// the others, one at least (`tcp_remove_reno_sacks`).
     fn counted(&self, octets: u64) -> u64 {
         let duplicates = self.tx.progress.dup_acks;
+        let octets = self.tx.in_full_segments(octets);
         if duplicates == 0 || self.sack || !self.config.linux_details {
             return octets;
         }
@@ -312,10 +315,11 @@ impl Endpoint {
         }
         self.recovery.reduce(&mut self.tx, facts.octets > 0, &found);
         if facts.octets > 0 || found.delivered > 0 {
+            let whole = facts.octets > 0 && found.delivered == facts.octets;
             let ack = Ack {
                 acked: facts.octets,
                 // Linux's `acked_sacked`.
-                counted: found.delivered,
+                counted: if whole { self.tx.in_full_segments(facts.octets) } else { found.delivered },
                 lost: found.lost,
                 flight,
                 // Only what is lost goes again, and Linux knows no bound as that of RFC 3465 §2.3.

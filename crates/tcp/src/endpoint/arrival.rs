@@ -25,12 +25,12 @@ impl Endpoint {
         self.heard(now);
         // Second: RST.
         if segment.flags.contains(Flags::RST) {
-            self.on_reset(start);
+            self.on_reset(now, start);
             return;
         }
         // Fourth: SYN. RFC 5961 §4.2: it never ends a connection; the peer learns where we are.
         if segment.flags.contains(Flags::SYN) {
-            self.rx.ack_now = true;
+            self.challenge(now);
             return;
         }
         // Fifth: ACK.
@@ -61,7 +61,7 @@ impl Endpoint {
         };
         let stale = SeqNum(ts.val).before(SeqNum(self.rx.ts_recent));
         if stale && now.since(self.rx.ts_recent_at) <= TS_RECENT_LIFETIME {
-            self.rx.ack_now = true;
+            self.answer_unacceptable(now, segment);
             return false;
         }
         true
@@ -111,7 +111,7 @@ impl Endpoint {
         {
             memory.count(DropReason::BeyondWindow);
         }
-        self.rx.ack_now = true;
+        self.answer_unacceptable(now, segment);
         if start == -1 && segment.seq_len() == 0 {
             self.on_ack_before_probe(now, segment);
         }
@@ -160,14 +160,31 @@ impl Endpoint {
         if let Some(start) = start
             && start + segment.payload.len() as u64 <= next
         {
-            self.note_arrival(Arrival::Duplicate, Some((start, start + segment.payload.len() as u64)));
+            let repeated = Some((start, start + segment.payload.len() as u64));
+            self.note_arrival(Arrival::Duplicate, self.repeated_with_fin(segment, repeated));
         }
     }
 
-    fn on_reset(&mut self, start: i64) {
+    /// RFC 5961 §7: a challenge ACK, as often as is allowed.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        let engine = self.rx.quick_ack.as_mut().filter(|_| self.config.linux_details);
+        self.rx.ack_now |= engine.is_none_or(|engine| engine.may_challenge(now));
+    }
+
+    /// A segment that is not acceptable is answered. "Data packets without SYNs are not likely part of an ACK loop"
+    /// (`tcp_oow_rate_limited`).
+    fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
+        if segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN) {
+            self.rx.ack_now = true;
+        } else {
+            self.challenge(now);
+        }
+    }
+
+    fn on_reset(&mut self, now: Instant, start: i64) {
         // RFC 5961 §3.2: only an exact RCV.NXT resets; elsewhere in the window a challenge ACK lets a true peer repeat it.
         if start != 0 {
-            self.rx.ack_now = true;
+            self.challenge(now);
             return;
         }
         if self.state == State::SynReceived && self.passive && !self.is_early() {

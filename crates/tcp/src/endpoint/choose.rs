@@ -78,9 +78,10 @@ impl Endpoint {
     /// The segment at SND.UNA again: only what has been sent before, and nothing that is SACKed.
     fn head(&self, room: u64) -> Piece {
         let tx = &self.tx;
-        let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max);
+        let joins = tx.joins_until();
+        let end = tx.board.next_start(tx.una).unwrap_or(tx.max).min(tx.una + room).min(tx.max).min(joins);
         // A FIN takes no room.
-        let end = if tx.fin_goes_with(end) { tx.max } else { end };
+        let end = if joins > end && tx.fin_goes_with(end) { tx.max } else { end };
         Piece { start: tx.una, end, why: Why::Head }
     }
 
@@ -189,7 +190,12 @@ impl Endpoint {
             return start + len <= limit;
         }
         if tx.progress.phase != Phase::Open || tx.progress.dup_acks == 0 {
-            return recovery.in_flight(tx) + len <= tx.window.cwnd();
+            let in_flight = recovery.in_flight(tx);
+            if self.config.linux_details {
+                // `tcp_packets_in_flight`: each segment counts as a full one.
+                return in_flight + tx.lacking() + tx.window.smss <= tx.window.cwnd();
+            }
+            return in_flight + len <= tx.window.cwnd();
         }
         // RFC 3042 §2: a segment for each of the first two duplicates, at most two beyond cwnd. With SACK the octets SACKed
         // have left the pipe, which comes to the same (RFC 6675 §5 step 3).

@@ -143,17 +143,17 @@ impl Endpoint {
     pub(super) fn path_acknowledged(&mut self) {
         let Self { help, tx, .. } = self;
         let Some(path) = known(help) else { return };
-        if path.acknowledged(tx.una).is_some() {
-            let headers = HEADERS + u64::from(self.option_octets());
-            self.probe_arrived(headers);
+        if let Some(probe) = path.acknowledged(tx.una) {
+            self.probe_arrived(probe);
         }
     }
 
     /// `tcp_mtup_probe_success`: cwnd in octets, headers included, stays what it was, rounded down to whole segments.
-    fn probe_arrived(&mut self, headers: u64) {
+    fn probe_arrived(&mut self, probe: u64) {
         let Some(smss) = self.searched_smss() else { return };
+        let headers = HEADERS + u64::from(self.option_octets());
         let before = self.tx.window.cwnd();
-        self.tx.window.enlarge(smss, headers);
+        self.tx.window.enlarge(smss, probe, headers);
         let ssthresh = before / 4 * 3;
         self.tx.request(Request::AtLeast { cwnd: 0, ssthresh });
     }

@@ -39,7 +39,9 @@ pub struct Report {
     pub ssthresh: Option<u64>,
     /// Sent and not acknowledged (`packets_out`).
     pub unacked: u64,
-    /// Of those, SACKed (`sacked_out`); without SACK the duplicate acknowledgements.
+    /// Acknowledged, the SYN aside.
+    pub acknowledged: u64,
+    /// Of those outstanding, SACKed (`sacked_out`); without SACK the duplicate acknowledgements.
     pub sacked: u64,
     /// Of those, lost (`lost_out`).
     pub lost: u64,
@@ -91,7 +93,8 @@ impl Endpoint {
             shifts: self.scaling.then_some((self.send_shift, self.rx.shift)),
             cwnd: tx.window.cwnd() / smss,
             ssthresh: (tx.window.ssthresh() < u64::from(u32::MAX)).then(|| tx.window.ssthresh() / smss),
-            unacked: segments(tx.max - tx.una),
+            unacked: tx.segments_out(),
+            acknowledged: tx.segments_acknowledged().unwrap_or_else(|| segments(tx.una.saturating_sub(1))),
             sacked,
             lost: segments(lost),
             retrans: segments(retrans),
@@ -176,6 +179,13 @@ impl Endpoint {
         Arc::make_mut(&mut self.config).user_timeout = limit;
         if self.alive.is_none() {
             self.alive = Alive::new(&self.config);
+        }
+    }
+
+    /// The retransmission timeout, backoff included, is no longer than that from now on (`TCP_RTO_MAX_MS`).
+    pub fn set_rto_max(&mut self, most: Duration) {
+        if self.config.rto_max != most {
+            Arc::make_mut(&mut self.config).rto_max = most;
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Endpoint, Timer};
 use crate::receive::autotune::Echo;
 use crate::receive::memory::DropReason;
 use crate::receive::quick_ack::{InOrder, Owed};
-use crate::receive::receive_buffer::Arrival;
+use crate::receive::receive_buffer::{Arrival, Run};
 use crate::{Event, State};
 
 impl Endpoint {
@@ -25,12 +25,14 @@ impl Endpoint {
             Some(_) => self.keep_whole(segment, start, offered),
         };
         let owed_before = self.rx.ack_now;
+        let early_fin = self.rx.fin.and_then(|fin| self.rx.buffer.covering(fin, fin));
         if offered > 0 {
             self.counters.data_segments_received += 1;
             if self.ecn.is_some() {
                 self.note_marks(segment);
             }
             let repeated = self.rx.buffer.repeated(position, position + kept);
+            let repeated = self.repeated_with_fin(segment, repeated);
             let arrival = if kept == offered {
                 self.rx.buffer.insert(position, &segment.payload)
             } else if kept == 0 {
@@ -50,13 +52,17 @@ impl Endpoint {
         }
         if segment.flags.contains(Flags::FIN) && kept == offered {
             // A second FIN elsewhere would be a lie: the first stands.
-            self.rx.fin.get_or_insert(position + offered);
+            let fin = *self.rx.fin.get_or_insert(position + offered);
             self.rx.ack_now = true;
+            if self.config.linux_details {
+                self.rx.buffer.note_fin(fin);
+            }
         }
         if self.rx.fin == Some(self.rx.buffer.next()) {
             if self.config.linux_details {
-                // `tcp_fin` forgets all that was to be SACKed, a duplicate too.
-                self.rx.dsack = None;
+                // `tcp_fin` forgets all that was to be SACKed, a duplicate too. Before that it acknowledges a FIN to who has sent one.
+                let answers = self.state != State::Established;
+                self.rx.dsack = early_fin.filter(|_| answers).map(|run| (run.start, run.end + 1));
             }
             let first = self.config.linux_details && self.state == State::Established;
             self.on_fin(now);
@@ -64,6 +70,18 @@ impl Endpoint {
                 self.delay_fin(now, owed_before);
             }
         }
+    }
+
+    /// Octets of a segment that have arrived before; as in Linux the number of its FIN is one, if that has arrived before too.
+    pub(super) fn repeated_with_fin(
+        &self,
+        segment: &Segment,
+        repeated: Option<(u64, u64)>,
+    ) -> Option<(u64, u64)> {
+        let is_fin = |end: u64| {
+            self.config.linux_details && segment.flags.contains(Flags::FIN) && self.rx.fin == Some(end)
+        };
+        repeated.map(|(start, end)| (start, end + u64::from(is_fin(end))))
     }
 
     /// Where memory counts, a segment is taken whole or not at all (`tcp_data_queue`): its octets that are kept. `start`: as for
@@ -251,18 +269,21 @@ impl Endpoint {
         // 40 octets of options hold three blocks beside timestamps, four without (RFC 2018 §3).
         let most = if self.timestamps { 3 } else { 4 };
         let block = |start: u64, end: u64| SackBlock { start: self.rx.seq(start), end: self.rx.seq(end) };
+        // Linux numbers a FIN like an octet (`tcp_data_queue_ofo`).
+        let fin = self.rx.fin.filter(|_| self.config.linux_details);
+        let whole = |run: Run| block(run.start, run.end + u64::from(fin == Some(run.end)));
         let mut covering = None;
         if let Some((start, end)) = self.rx.dsack {
             blocks.push(block(start, end));
             // RFC 2883 §4.1 case 3: the second block is the run that holds the duplicate.
-            covering = self.rx.buffer.covering(start, end);
+            covering = self.rx.buffer.covering(start, fin.map_or(end, |fin| end.min(fin)));
             if let Some(run) = covering {
-                blocks.push(block(run.start, run.end));
+                blocks.push(whole(run));
             }
         }
         let others = self.rx.buffer.recent_runs().filter(|&run| Some(run) != covering);
         for run in others.take(most - blocks.as_slice().len()) {
-            blocks.push(block(run.start, run.end));
+            blocks.push(whole(run));
         }
         blocks
     }

@@ -176,7 +176,7 @@ impl Endpoint {
 
     fn note_sent(&mut self, now: Instant, piece: Piece, end: u64) {
         let fresh = piece.start >= self.tx.max;
-        self.tx.note_cut(end);
+        self.tx.note_cut(piece.start, end);
         self.note_progress(now, piece, end);
         if let Some(eln) = &mut self.eln {
             eln.on_sent(now, self.tx.max, piece, end);
@@ -269,7 +269,8 @@ impl Endpoint {
     #[cold]
     fn note_most(&mut self, fresh: bool) {
         if fresh {
-            self.tx.validation.note_most(self.tx.una, self.tx.nxt);
+            let lacking = self.tx.lacking();
+            self.tx.validation.note_most(self.tx.una, self.tx.nxt, lacking);
         }
     }
 

@@ -77,8 +77,8 @@ pub(crate) struct PathMtu {
     /// What options take of each segment.
     options: u16,
     search: Option<Search>,
-    /// The search bounds segments. As in Linux, a passive opener ignores the search until the first change of the path MTU
-    /// (`tcp_v4_syn_recv_sock` settles `mss_cache` before `tcp_init_transfer` begins the search).
+    /// The search bounds segments. As in Linux, a passive opener ignores the search until the first change of the path MTU, and the
+    /// search what the path is known to carry (`tcp_v4_syn_recv_sock` settles `mss_cache` before `tcp_init_transfer` begins the search).
     heeds_search: bool,
     /// A probe is about to leave: which segment was the last small one. A probe does not count as a small segment
     /// (`tcp_minshall_update`).
@@ -132,6 +132,9 @@ impl PathMtu {
         self.path_before = self.path;
         if let Some(search) = self.search.map(|search| search.how) {
             self.probe(now, search);
+        }
+        if let Some(search) = self.search.as_mut().filter(|_| passive) {
+            search.high = most;
         }
     }
 
@@ -214,11 +217,12 @@ impl PathMtu {
     /// SND.UNA has advanced. Where that acknowledges the probe, this returns its payload in octets, and the
     /// search goes on above (`tcp_mtup_probe_success`).
     pub(crate) fn acknowledged(&mut self, una: u64) -> Option<u64> {
-        let options = self.options;
+        let (options, path) = (self.options, self.path);
         let search = self.search.as_mut()?;
         search.silent = None;
         let probe = search.probe.take_if(|probe| probe.end <= una)?;
         search.low = ((probe.end - probe.start) as u16).saturating_add(options);
+        search.high = search.high.min(path);
         Some(probe.end - probe.start)
     }
 

@@ -34,6 +34,8 @@ pub struct ReceiveMemory {
     pub headers: u64,
     /// Segments that arrive joined have so many octets each (`gso_size`); [`None`]: they arrive one by one.
     pub joined: Option<u64>,
+    /// A window that is scaled may shrink (`tcp_shrink_window`), which RFC 9293 §3.8.6 discourages.
+    pub shrinks: bool,
 }
 
 /// How it stands, for `TCP_INFO` and `SO_MEMINFO`; octets.
@@ -73,8 +75,11 @@ pub(crate) struct Memory {
     /// `rcv_wnd`: the window as it was last offered.
     offered: u64,
     used: u64,
-    /// Memory of each segment in order, by where it ends.
+    /// Memory of each segment in order, by where it ends, and where the first begins.
     ready: VecDeque<(u64, u64)>,
+    begins: u64,
+    /// What the last of them has room for, octets.
+    tailroom: u64,
     /// Of those beyond a hole, by where they begin: end and memory.
     beyond: BTreeMap<u64, (u64, u64)>,
     /// `ICSK_ACK_NOMEM`
@@ -114,6 +119,8 @@ impl Memory {
             offered,
             used: 0,
             ready: VecDeque::new(),
+            begins: 0,
+            tailroom: 0,
             beyond: BTreeMap::new(),
             exhausted: false,
             accepted: false,
@@ -201,20 +208,51 @@ impl Memory {
         }
     }
 
-    /// A segment of `len` octets is to be kept (`tcp_try_rmem_schedule`): whether there is memory. Where nothing waits it is taken
-    /// all the same, and the window is closed.
+    /// A segment of `len` octets is to be kept (`tcp_try_rmem_schedule`): whether there is memory. The last may take more than is left
+    /// (`tcp_can_ingest`). Where nothing waits it is taken all the same, and the window is closed.
     pub(crate) fn schedule(&mut self, len: u64, in_order: bool, waits: bool) -> bool {
-        let needed = self.truesize(len);
-        if self.used > 0 && self.used + needed > self.how.buffer {
+        let full = self.used > self.how.buffer && !(in_order && self.is_predicted(len));
+        if full {
             // `tcp_prune_queue`. It would also forget what was SACKed: here see `Memory::prune`.
             self.clamp_window();
+            self.collapse();
         }
-        let fits = self.used + needed <= self.how.buffer;
+        let fits = !full || self.used <= self.how.buffer;
         self.exhausted = in_order && !fits;
         if self.exhausted && waits && len > 0 {
             self.count(DropReason::NoMemory);
         }
         fits || in_order && !waits
+    }
+
+    /// `tcp_rcv_established`: what is in order, and fits into what is left of the last page, is taken without a look at the buffer.
+    fn is_predicted(&self, len: u64) -> bool {
+        let left = self.used.next_multiple_of(PAGE) - self.used;
+        self.beyond.is_empty() && self.offered > 0 && self.truesize(len) <= left
+    }
+
+    /// `tcp_collapse`: from the first segment on that takes more memory than its octets are worth, what waits to be read is copied into
+    /// blocks of a page.
+    fn collapse(&mut self) {
+        let mut start = self.begins;
+        let bloated = self.ready.iter().position(|&(end, memory)| {
+            self.window_in(memory) > end - start || {
+                start = end;
+                false
+            }
+        });
+        let Some(first) = bloated else { return };
+        let Some(&(last, _)) = self.ready.back() else { return };
+        self.used -= self.ready.drain(first..).map(|(_, memory)| memory).sum::<u64>();
+        while start < last {
+            let len = (PAGE - SHARED_INFO).min(last - start);
+            let block = (len + SHARED_INFO).next_power_of_two();
+            let memory = BUFFER + block;
+            self.tailroom = block - SHARED_INFO - len;
+            start += len;
+            self.ready.push_back((start, memory));
+            self.used += memory;
+        }
     }
 
     /// `tcp_clamp_window`
@@ -231,13 +269,14 @@ impl Memory {
     pub(crate) fn take_in_order(&mut self, end: u64, next: u64, len: u64, pushed: bool) {
         let memory = self.truesize(len);
         self.used += memory;
-        self.ready.push_back((end, memory));
+        self.append(end, len, memory);
         let mut reached = end;
         while let Some(first) = self.beyond.first_entry().filter(|first| *first.key() < next) {
+            let start = *first.key();
             let (end, memory) = first.remove();
             if end > reached {
                 reached = end;
-                self.ready.push_back((end, memory));
+                self.append(end, end - start, memory);
             } else {
                 // `tcp_ofo_queue`: nothing in it is new.
                 self.used -= memory;
@@ -248,6 +287,27 @@ impl Memory {
         if len >= LEAST {
             self.grow(len, memory);
         }
+    }
+
+    /// `tcp_try_coalesce`: what fits behind the octets of the last segment is copied there, and its memory is free again.
+    fn append(&mut self, end: u64, len: u64, memory: u64) {
+        match self.ready.back_mut() {
+            Some(last) if len <= self.tailroom => {
+                last.0 = end;
+                self.tailroom -= len;
+                self.used -= memory;
+            }
+            _ => {
+                self.ready.push_back((end, memory));
+                self.tailroom = self.tailroom_behind(len);
+            }
+        }
+    }
+
+    /// `skb_tailroom` of a segment with so many octets: pages have none.
+    fn tailroom_behind(&self, len: u64) -> u64 {
+        let head = HEADROOM + self.how.headers + len + SHARED_INFO;
+        if head <= 2 * PAGE { self.truesize(len) - BUFFER - head } else { 0 }
     }
 
     /// A segment beyond a hole was taken (`tcp_data_queue_ofo`). `grows`: SACK is on.
@@ -281,8 +341,9 @@ impl Memory {
 
     /// The application has read up to `copied`.
     pub(crate) fn read(&mut self, copied: u64) {
-        while let Some((_, memory)) = self.ready.front().copied().filter(|&(end, _)| end <= copied) {
+        while let Some((end, memory)) = self.ready.front().copied().filter(|&(end, _)| end <= copied) {
             self.ready.pop_front();
+            self.begins = end;
             self.used -= memory;
         }
     }
@@ -382,17 +443,22 @@ impl Memory {
         2 * current <= self.clamp && new > 0 && new >= 2 * current
     }
 
+    fn may_shrink(&self, shift: u8) -> bool {
+        self.how.shrinks && shift > 0
+    }
+
     /// `__tcp_select_window`
     fn select(&self, shift: u8) -> u64 {
         let allowed = self.window_in(self.how.buffer);
         let full = self.clamp.min(allowed);
         let mss = self.rcv_mss.min(full);
         let mut free = self.free();
-        if free < full / 2 {
+        if free < full / 2 || self.may_shrink(shift) {
             free = free >> shift << shift;
-            if free < allowed >> 4 || free < mss {
-                return 0;
-            }
+        }
+        // What may shrink is rounded down: it may become zero so as well.
+        if free < full / 2 && (free < allowed >> 4 || free < mss) {
+            return 0;
         }
         free = free.min(self.ssthresh);
         if shift > 0 {
@@ -408,10 +474,12 @@ impl Memory {
         }
     }
 
-    /// `tcp_select_window`: what is offered now. `current`: what is left of what was, which does not shrink.
+    /// `tcp_select_window`: what is offered now. `current`: what is left of what was, which shrinks only where it may.
     pub(crate) fn offer(&mut self, current: u64, shift: u8) -> u64 {
         self.offered = if std::mem::take(&mut self.exhausted) {
             0
+        } else if self.may_shrink(shift) {
+            self.select(shift)
         } else {
             self.select(shift).max(current.next_multiple_of(1 << shift))
         };
@@ -430,6 +498,7 @@ mod tests {
         mss: 1460,
         headers: 40,
         joined: Some(1000),
+        shrinks: false,
     };
 
     #[test]
@@ -459,6 +528,63 @@ mod tests {
         }
     }
 
+    /// A segment in order, where something waits.
+    fn take(memory: &mut Memory, at: &mut u64, len: u64) -> bool {
+        let taken = memory.schedule(len, true, true);
+        if taken {
+            *at += len;
+            memory.take_in_order(*at, *at, len, true);
+        }
+        taken
+    }
+
+    #[test]
+    fn the_last_segment_may_take_more_than_is_left() {
+        let (mut memory, mut at) = (Memory::new(ReceiveMemory { joined: None, ..HOW }), 0);
+        for (len, taken, used) in [(1000, true, 2304), (16_000, true, 23_040), (1000, false, 21_760)] {
+            assert_eq!((take(&mut memory, &mut at, len), memory.used), (taken, used), "{len}");
+        }
+        assert_eq!(memory.report().no_memory, 1);
+    }
+
+    #[test]
+    fn what_fits_into_the_last_page_is_taken_without_a_look() {
+        let (mut memory, mut at) = (Memory::new(ReceiveMemory { buffer: 20_000, joined: None, ..HOW }), 0);
+        assert!(take(&mut memory, &mut at, 18_000));
+        // 3,840 are left of the sixth page, then 1,536.
+        assert_eq!((memory.used, take(&mut memory, &mut at, 1000)), (20_736, true));
+        assert_eq!((memory.used, take(&mut memory, &mut at, 1000)), (23_040, false));
+    }
+
+    #[test]
+    fn what_is_small_is_copied_and_what_is_bloated_collapses() {
+        let (mut memory, mut at) = (Memory::new(ReceiveMemory { joined: None, ..HOW }), 0);
+        for (len, used) in [(1000, 2304), (500, 2304), (500, 3584), (100, 3584), (1, 4416)] {
+            assert!(take(&mut memory, &mut at, len));
+            assert_eq!(memory.used, used, "{len}");
+        }
+        let mut most = 0;
+        while memory.used >= most {
+            most = memory.used;
+            assert!(take(&mut memory, &mut at, 300), "{at}");
+        }
+        // Two to a segment: 4,416 + 15 x 1,280. The first two are worth their memory; the 8,701 octets behind them are two blocks of
+        // 3,776 and one of 2,048, which has room for the last: 3,584 + 2 x 4,352 + 2,304.
+        assert_eq!((at, most, memory.used), (11_101, 23_616, 14_592));
+    }
+
+    #[test]
+    fn a_window_shrinks_only_where_it_may() {
+        for (shrinks, shift, offered) in [(false, 10, 16_384), (true, 10, 15_360), (true, 0, 15_840)] {
+            let mut memory =
+                Memory::new(ReceiveMemory { buffer: 32_768, locked: false, joined: None, shrinks, ..HOW });
+            memory.ssthresh = memory.offered;
+            memory.used = 1000;
+            memory.offered = 15_840;
+            assert_eq!(memory.offer(15_840, shift), offered, "{shrinks} {shift}");
+        }
+    }
+
     #[test]
     fn the_first_window_is_half_of_the_buffer_in_whole_segments() {
         let memory = Memory::new(HOW);
@@ -474,7 +600,9 @@ mod tests {
         memory.take_in_order(4000, 4000, 4000, true);
         // (20,000 - 8,448) x 121 / 256 = 5,460, in whole segments of 1,000.
         assert_eq!((memory.ratio, memory.offer(4760, 0)), (121, 5000));
+        memory.used = 20_001;
         assert!(!memory.schedule(50_000, true, true), "something waits");
+        memory.used = 8448;
         memory.read(4000);
         assert_eq!(memory.used, 0);
         assert!(memory.schedule(50_000, true, false), "nothing waits");

@@ -19,6 +19,9 @@ const UNCOMPRESSED: u8 = 3;
 const COMPRESSED_MAX: u8 = 44;
 const COMPRESSION_MAX: Duration = Duration::from_millis(1);
 
+/// `tcp_invalid_ratelimit`
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
 /// What is owed for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owed {
@@ -72,6 +75,8 @@ pub(crate) struct QuickAck {
     /// Duplicate ACKs sent since RCV.NXT last moved, and ACKs swallowed by compression since the last one that left.
     duplicates: u8,
     compressed: u8,
+    /// `last_oow_ack_time`
+    challenged_at: Option<Instant>,
 }
 
 impl QuickAck {
@@ -86,7 +91,17 @@ impl QuickAck {
             pingpong: false,
             duplicates: 0,
             compressed: 0,
+            challenged_at: None,
         }
+    }
+
+    /// Whether a segment without payload that is not acceptable is answered (`__tcp_oow_rate_limited`).
+    pub(crate) fn may_challenge(&mut self, now: Instant) -> bool {
+        let may = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
+        if may {
+            self.challenged_at = Some(now);
+        }
+        may
     }
 
     /// `tcp_event_data_recv`, then `__tcp_ack_snd_check`: a segment extended the in-order data, and no hole is left.
@@ -255,6 +270,14 @@ mod tests {
         rto: Duration::from_millis(200),
         srtt: Duration::ZERO,
     };
+
+    #[test]
+    fn challenges_are_half_a_second_apart() {
+        let mut engine = QuickAck::new(Duration::from_millis(40));
+        let at = |ms: u64| Instant::from_millis(1000 + ms);
+        let found = [0, 1, 499, 500, 999, 1000].map(|ms| engine.may_challenge(at(ms)));
+        assert_eq!(found, [true, false, false, true, false, true]);
+    }
 
     #[test]
     fn the_delay_is_what_tcp_event_data_recv_makes_of_it() {

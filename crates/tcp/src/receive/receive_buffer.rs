@@ -142,6 +142,18 @@ impl ReceiveBuffer {
         reset_to_inline(&mut self.runs);
     }
 
+    /// A FIN that has come before its turn is a run as well, without octets.
+    pub(crate) fn note_fin(&mut self, at: u64) {
+        self.stamps += 1;
+        let stamp = self.stamps;
+        let index = self.runs.partition_point(|run| run.end < at);
+        match self.runs.get_mut(index).filter(|run| run.end == at) {
+            Some(run) => run.stamp = stamp,
+            None if at > self.next => self.runs.insert(index, Run { start: at, end: at, stamp }),
+            None => {}
+        }
+    }
+
     fn insert_beyond(&mut self, start: u64, end: u64, payload: &Payload) -> Arrival {
         self.stamps += 1;
         let first = self.runs.partition_point(|r| r.end < start);
@@ -296,6 +308,26 @@ mod tests {
         assert!(!b.made_third(), "it was the first");
         b.insert(55, &synthetic(55, 5));
         assert!(!b.made_third(), "it was the second");
+    }
+
+    #[test]
+    fn a_fin_beyond_a_hole_is_a_run_without_octets() {
+        let mut b = ReceiveBuffer::default();
+        b.note_fin(0);
+        assert!(!b.has_holes(), "it is not beyond one");
+        b.insert(10, &synthetic(10, 10));
+        b.note_fin(30);
+        assert_eq!(runs(&b), [(30, 30), (10, 20)]);
+        b.insert(25, &synthetic(25, 5));
+        assert_eq!(runs(&b), [(25, 30), (10, 20)]);
+        b.insert(20, &synthetic(20, 5));
+        b.note_fin(30);
+        assert_eq!(runs(&b), [(10, 30)]);
+        b.insert(0, &synthetic(0, 10));
+        assert_eq!((b.next(), b.readable(), b.has_holes()), (30, 30, false));
+        b.note_fin(40);
+        assert_eq!(b.insert(30, &synthetic(30, 10)), Arrival::FilledHole);
+        assert!(!b.has_holes());
     }
 
     #[test]

@@ -8,6 +8,9 @@ use handfast_core::Duration;
 
 use crate::rtt::Position;
 
+/// `srtt_us` is never zero once something was measured; its unit is an eighth of a microsecond.
+const LEAST_SRTT: Duration = Duration::from_nanos(125);
+
 /// `mdev_us`, `mdev_max_us` and `rtt_seq`. Units are the kernel's: the deviation is four times the mean deviation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deviation {
@@ -34,13 +37,13 @@ impl Deviation {
             self.mdev = micros(r).saturating_mul(2);
             self.mdev_max = self.mdev.max(least);
             *rttvar = in_micros(self.mdev_max);
-            *srtt = r;
+            *srtt = r.max(LEAST_SRTT);
             self.rtt_seq = at.nxt as u32;
             return;
         }
         self.follow(micros(srtt.abs_diff(r)), r < *srtt);
         let step = srtt.abs_diff(r) / 8;
-        *srtt = if r >= *srtt { *srtt + step } else { srtt.saturating_sub(step) };
+        *srtt = if r >= *srtt { *srtt + step } else { srtt.saturating_sub(step) }.max(LEAST_SRTT);
         if self.mdev > self.mdev_max {
             self.mdev_max = self.mdev;
             *rttvar = (*rttvar).max(in_micros(self.mdev_max));
@@ -103,6 +106,13 @@ mod tests {
     fn the_first_sample_doubles_as_variance_and_200_ms_are_the_least() {
         assert_eq!(Estimate::default().round(40, 1), (40, 200));
         assert_eq!(Estimate::default().round(300, 1), (300, 600));
+    }
+
+    #[test]
+    fn a_round_trip_without_time_is_a_sample_too() {
+        let mut e = Estimate::default();
+        assert_eq!(e.round(0, 1), (0, 200));
+        assert_eq!(e.round(80, 1), (10, 200), "an eighth of the next");
     }
 
     #[test]

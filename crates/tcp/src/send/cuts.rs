@@ -6,30 +6,65 @@ use super::scoreboard::Range;
 
 /// Ends of the segments that are outstanding: as many as those, which the send buffer bounds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cuts(BTreeSet<u64>);
+pub(crate) struct Cuts {
+    ends: BTreeSet<u64>,
+    una: u64,
+    latest: u64,
+    /// Segments that were acknowledged, and those of them that the last acknowledgement brought.
+    acknowledged: u64,
+    newly: u64,
+}
 
 impl Cuts {
-    pub(super) fn insert(&mut self, end: u64) {
-        self.0.insert(end);
+    /// A segment leaves.
+    pub(super) fn insert(&mut self, start: u64, end: u64) {
+        self.latest = start;
+        self.ends.insert(end);
+    }
+
+    /// Where the segment begins that left last.
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// All before `una` is acknowledged, where a segment begins.
     pub(super) fn advance(&mut self, una: u64) {
-        self.0 = self.0.split_off(&una);
-        self.0.insert(una);
+        self.newly = self.count(self.una, una);
+        self.acknowledged += self.newly;
+        self.una = una;
+        self.ends = self.ends.split_off(&una);
+        self.ends.insert(una);
+    }
+
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    pub(super) fn newly_acknowledged(&self) -> u64 {
+        self.newly
+    }
+
+    /// How many segments end behind `una`, up to `max`.
+    pub(super) fn count(&self, una: u64, max: u64) -> u64 {
+        self.ends.range(una + 1..).take_while(|&&end| end <= max).count() as u64
+    }
+
+    /// Where the last segment begins that ends at `end`.
+    pub(super) fn last_before(&self, end: u64) -> Option<u64> {
+        self.ends.range(..end).next_back().copied()
     }
 
     /// Where the last segment outstanding ends that is longer than `smss`; the first begins at `una`.
     pub(super) fn longer(&self, una: u64, smss: u64) -> Option<u64> {
         let mut start = una;
-        let longer = self.0.range(una..).filter(|&&end| end - std::mem::replace(&mut start, end) > smss);
+        let longer = self.ends.range(una..).filter(|&&end| end - std::mem::replace(&mut start, end) > smss);
         longer.last().copied()
     }
 
     /// The whole segments of a block; [`None`]: it has none.
     pub(super) fn whole(&self, block: Range) -> Option<Range> {
-        let start = *self.0.range(block.start..).next()?;
-        let end = *self.0.range(..=block.end).next_back()?;
+        let start = *self.ends.range(block.start..).next()?;
+        let end = *self.ends.range(..=block.end).next_back()?;
         (start < end).then_some(Range { start, end })
     }
 }
@@ -41,7 +76,7 @@ mod tests {
     #[test]
     fn the_first_segment_is_known_though_nothing_was_acknowledged() {
         let mut cuts = Cuts::default();
-        cuts.insert(1461);
+        cuts.insert(1, 1461);
         assert_eq!([1460, 1160].map(|smss| cuts.longer(1, smss)), [None, Some(1461)]);
     }
 
@@ -49,16 +84,22 @@ mod tests {
     fn a_block_counts_as_far_as_it_holds_whole_segments() {
         let mut cuts = Cuts::default();
         cuts.advance(1);
-        for end in [1001, 2001, 2501] {
-            cuts.insert(end);
+        assert_eq!((cuts.acknowledged(), cuts.newly_acknowledged()), (0, 0));
+        for (start, end) in [(1, 1001), (1001, 2001), (2001, 2501)] {
+            cuts.insert(start, end);
         }
+        assert_eq!(cuts.latest(), 2001);
         let whole = |start, end| cuts.whole(Range { start, end }).map(|r| (r.start, r.end));
         assert_eq!(whole(1001, 2501), Some((1001, 2501)));
         assert_eq!(whole(1000, 2500), Some((1001, 2001)));
         assert_eq!(whole(2500, 2501), None);
         assert_eq!(whole(1500, 2400), None);
+        assert_eq!([(1, 2501), (1, 2500), (2001, 2501)].map(|(una, max)| cuts.count(una, max)), [3, 2, 1]);
+        assert_eq!([2501, 2001, 1].map(|end| cuts.last_before(end)), [Some(2001), Some(1001), None]);
         assert_eq!([1000, 999, 499].map(|smss| cuts.longer(1, smss)), [None, Some(2001), Some(2501)]);
         cuts.advance(1001);
-        assert_eq!(cuts.whole(Range { start: 900, end: 2001 }), Some(Range { start: 1001, end: 2001 }));
+        cuts.advance(2400);
+        assert_eq!((cuts.acknowledged(), cuts.newly_acknowledged()), (2, 1));
+        assert_eq!(cuts.whole(Range { start: 900, end: 2501 }), Some(Range { start: 2400, end: 2501 }));
     }
 }

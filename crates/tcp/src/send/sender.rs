@@ -117,9 +117,9 @@ impl Sender {
 
     /// A segment that ends there has left.
     #[inline]
-    pub(crate) fn note_cut(&mut self, end: u64) {
+    pub(crate) fn note_cut(&mut self, start: u64, end: u64) {
         if let Some(cuts) = &mut self.cuts {
-            cuts.insert(end);
+            cuts.insert(start, end);
         }
     }
 
@@ -138,6 +138,45 @@ impl Sender {
             Some(cuts) => cuts.whole(block),
             None => Some(block),
         }
+    }
+
+    /// Segments that are outstanding (`packets_out`): as they left, where that is known.
+    pub(crate) fn segments_out(&self) -> u64 {
+        self.segments_between(self.una, self.max)
+            .unwrap_or_else(|| (self.max - self.una).div_ceil(self.window.smss))
+    }
+
+    /// Segments of the octets `from .. to`; [`None`]: nobody knows.
+    pub(crate) fn segments_between(&self, from: u64, to: u64) -> Option<u64> {
+        Some(self.cuts.as_ref()?.count(from, to))
+    }
+
+    /// Segments that were acknowledged; [`None`]: nobody knows.
+    pub(crate) fn segments_acknowledged(&self) -> Option<u64> {
+        Some(self.cuts.as_ref()?.acknowledged())
+    }
+
+    /// What the last acknowledgement brought, `octets`, each segment as a full one.
+    pub(crate) fn in_full_segments(&self, octets: u64) -> u64 {
+        self.cuts.as_ref().map_or(octets, |cuts| cuts.newly_acknowledged() * self.window.smss)
+    }
+
+    /// What segments that are outstanding lack of full ones, octets: cwnd counts segments in Linux. Zero where nobody knows.
+    pub(crate) fn lacking(&self) -> u64 {
+        let segments = self.segments_between(self.una, self.max).unwrap_or(0);
+        (segments * self.window.smss).saturating_sub(self.max - self.una)
+    }
+
+    /// How far the segment at SND.UNA may be joined with those behind it when it goes again: not with the one that left last, which a
+    /// device may hold still (Linux's `tcp_can_collapse`, `skb_cloned`).
+    pub(crate) fn joins_until(&self) -> u64 {
+        let latest = self.cuts.as_ref().map(|cuts| cuts.latest());
+        latest.filter(|&start| start > self.una).unwrap_or(u64::MAX)
+    }
+
+    /// Where the segment begins that ends at `end`; [`None`]: nobody knows.
+    pub(crate) fn last_cut_before(&self, end: u64) -> Option<u64> {
+        self.cuts.as_ref()?.last_before(end)
     }
 
     /// One past the last octet outstanding that left in a segment longer than a full one; where nobody knows, one past all. [`None`]:

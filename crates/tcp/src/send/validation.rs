@@ -73,9 +73,9 @@ impl Validation {
         }
     }
 
-    /// New data has left: all of `una .. nxt` is in flight (Linux's `tcp_cwnd_validate`).
-    pub(crate) fn note_most(&mut self, una: u64, nxt: u64) {
-        let in_flight = nxt - una;
+    /// New data has left: all of `una .. nxt` is in flight, in segments that lack so many octets of full ones (Linux's `tcp_cwnd_validate`).
+    pub(crate) fn note_most(&mut self, una: u64, nxt: u64, lacking: u64) {
+        let in_flight = nxt - una + lacking;
         if una >= self.most_until || in_flight > self.most {
             self.most = in_flight;
             self.most_until = nxt;

@@ -95,7 +95,7 @@ impl Rack {
     }
 
     fn pto(c: &Context<'_>) -> Duration {
-        let single = c.tx.max - c.tx.una <= c.tx.window.smss;
+        let single = c.tx.segments_out() == 1;
         // Linux: its least RTO for the longest delay of an acknowledgement, and two jiffies at least (`TCP_TIMEOUT_MIN`).
         let allowance = if single { c.config.rto_min } else { c.config.timer_tick * 2 };
         pto(c.tx.rtt.srtt(), allowance)
@@ -160,6 +160,8 @@ impl Rack {
         }
         let last = tx.board.last_unsacked(tx.una, tx.max)?;
         let start = last.end.min(data_end).saturating_sub(room).max(last.start);
+        // RFC 8985 §7.3: the segment as it left, where that is known.
+        let start = start.max(tx.last_cut_before(last.end).unwrap_or(start));
         Some(Piece { start, end: last.end, why: Why::LossProbe })
     }
 }
