@@ -1,4 +1,4 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, cited as `[rate]`; section 4.5 of the BBR draft has the
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, cited as `[rate]`; section 4.1 of the BBR draft has the
 //! same): how fast the network delivered what an acknowledgement says has arrived.
 
 use std::collections::VecDeque;
@@ -237,9 +237,13 @@ impl RateSampler {
     /// What an acknowledgement has delivered, once all that it brought is told.
     pub(crate) fn take_delivery(&mut self, una: u64) -> Delivery {
         let newest = self.newest.map(|sent| self.since(&sent));
+        let rtt = self.rtt.take();
+        // `C.min_rtt` is the least that was observed, whatever the estimator leaves out. So only a segment that went again can give
+        // too short an interval: "whose RS.interval is lower than the minimum RTT seen" (the BBR draft, §4.1.3.5).
+        rtt.into_iter().for_each(|delay| self.on_rtt(delay));
         let rate = self.take(una);
         let octets = std::mem::take(&mut self.fresh);
-        Delivery { octets, total: self.delivered, rtt: self.rtt.take(), rate, newest }
+        Delivery { octets, total: self.delivered, rtt, rate, newest }
     }
 
     fn since(&self, sent: &Sent) -> Newest {
@@ -481,8 +485,9 @@ mod tests {
             cwnd_limited: true,
         };
         assert_eq!(newest(&mut sampler), first);
-        // What left since then did not fill the window; a rate is not needed.
-        sampler.on_rtt(Duration::from_millis(500));
+        // What left since then, twice, did not fill the window; a rate is not needed.
+        sampler.min_rtt = Some(Duration::from_millis(500));
+        sampler.on_sent(MS(115), 4000..5000, false);
         sampler.on_sent(MS(120), 4000..5000, false);
         sampler.note_flight(5000, 3000, false);
         sampler.on_delivered(MS(220), 4000, 5000);
@@ -502,6 +507,15 @@ mod tests {
         sampler.on_sent(MS(130), 3000..4000, false);
         sampler.on_delivered(MS(230), 3000, 4000);
         assert_eq!(sampler.take_delivery(4000).rtt, None);
+    }
+
+    #[test]
+    fn a_round_trip_that_the_estimator_left_out_is_the_shortest_all_the_same() {
+        let mut sampler = sent(1);
+        sampler.on_rtt(Duration::from_millis(500));
+        sampler.on_delivered(MS(110), 0, 1000);
+        let delivery = sampler.take_delivery(1000);
+        assert_eq!((delivery.rtt, delivery.rate), (sampler.min_rtt, Some(sample(0, 1000, 100))));
     }
 
     #[test]

@@ -361,3 +361,46 @@ fn the_first_segment_goes_again_without_a_fin_that_was_sacked() {
         ],
     );
 }
+
+#[test]
+fn bbr3_measures_by_the_round_trips_that_a_weak_radio_hides_from_the_estimator() {
+    // [iosl] §V.B keeps the round-trip time of before. Delivery rates of shorter ones counted as implausible, all of them, and the rate
+    // that an outage had left, of 75 octets a second, stayed for ever.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices {
+                growth: 10,
+                sack: true,
+                delayed_ack: 1,
+                initial_window: 2,
+                mss: 4,
+                rto: 2,
+                cwnd_clamp: 2,
+                iosl: true,
+                ..Choices::default()
+            },
+            server: Choices {
+                sack: true,
+                delayed_ack: 1,
+                initial_window: 1,
+                rto: 3,
+                retries: 1,
+                initial_ssthresh: 1,
+                linux: 72,
+                ..Choices::default()
+            },
+            delay_ms: 68,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Radio { side: Side::Client, mbps: 1, weak: true },
+            Op::Delay { from: Side::Server, n: 38, ms: 353 },
+            Op::Write { side: Side::Client, len: 1401, real: false },
+            Op::Write { side: Side::Server, len: 801, real: false },
+            Op::Write { side: Side::Client, len: 1601, real: true },
+            Op::Advance { ms: 2848 },
+            Op::Write { side: Side::Client, len: 9601, real: false },
+            Op::Outage { cs: 527, hold: true, direction: Direction::From(Side::Client) },
+        ],
+    });
+}
