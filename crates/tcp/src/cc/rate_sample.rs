@@ -240,7 +240,9 @@ impl RateSampler {
         let rtt = self.rtt.take();
         // `C.min_rtt` is the least that was observed, whatever the estimator leaves out. So only a segment that went again can give
         // too short an interval: "whose RS.interval is lower than the minimum RTT seen" (the BBR draft, §4.1.3.5).
-        rtt.into_iter().for_each(|delay| self.on_rtt(delay));
+        if let Some(delay) = rtt {
+            self.on_rtt(delay);
+        }
         let rate = self.take(una);
         let octets = std::mem::take(&mut self.fresh);
         Delivery { octets, total: self.delivered, rtt, rate, newest }

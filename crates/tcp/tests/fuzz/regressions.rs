@@ -404,3 +404,38 @@ fn bbr3_measures_by_the_round_trips_that_a_weak_radio_hides_from_the_estimator()
         ],
     });
 }
+
+#[test]
+fn bbr3_measures_after_a_timeout_from_what_leaves_then() {
+    // What was lost counted as in flight, so that the rate of each segment that went again held the wait before it: it halved from
+    // sample to sample, until a segment took 704 s.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices {
+                recovery: 2,
+                growth: 10,
+                sack: true,
+                initial_window: 2,
+                cwnd_clamp: 3,
+                life: 72,
+                ..Choices::default()
+            },
+            server: Choices { sack: true, mss: 3, linux: 44, iosl: true, ..Choices::default() },
+            delay_ms: 156,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Lose { from: Side::Client, skip: 24, n: 2 },
+            Op::Write { side: Side::Client, len: 35_024, real: false },
+            Op::Delay { from: Side::Client, n: 21, ms: 7858 },
+            Op::Advance { ms: 344 },
+            Op::Advance { ms: 3853 },
+            Op::Advance { ms: 6180 },
+            Op::Suspend { side: Side::Server, ms: 4004, cut: true },
+            Op::Advance { ms: 241 },
+            Op::Advance { ms: 208 },
+            Op::Suspend { side: Side::Client, ms: 260, cut: true },
+            Op::Outage { cs: 5507, hold: false, direction: Direction::Both },
+        ],
+    });
+}
