@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::Duration;
-use handfast_tcp::{Acks, Config};
+use handfast_tcp::{Acks, Config, CongestionControl};
 
 use crate::case::Side;
 use crate::world::World;
@@ -108,8 +108,9 @@ impl Limits {
                 left / step + 16
             })
             .sum();
-        // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it.
-        let kept = world.ends.iter().filter(|end| end.layered);
+        // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it. Who paces a window by
+        // SRTT takes that for each, until the samples have forgotten an outage that held the handshake.
+        let kept = world.ends.iter().filter(|end| end.layered || paces_by_srtt(&end.config));
         let kept = kept.map(|end| end.endpoint.snapshot(world.now).srtt).max().unwrap_or(Duration::ZERO);
         self.rto_max * 4 + self.round.max(kept) * (2 * rounds)
     }
@@ -118,6 +119,10 @@ impl Limits {
     pub fn until_closed(&self) -> Duration {
         self.time_wait * 2 + self.rto_max * 2
     }
+}
+
+fn paces_by_srtt(config: &Config) -> bool {
+    matches!(config.congestion_control, CongestionControl::Vegas | CongestionControl::Prague)
 }
 
 /// From the first transmission to the last retransmission: RTO, doubled each time (RFC 6298 §5.5), up to its bound.

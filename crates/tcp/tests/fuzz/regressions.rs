@@ -439,3 +439,24 @@ fn bbr3_measures_after_a_timeout_from_what_leaves_then() {
         ],
     });
 }
+
+#[test]
+fn an_outage_that_holds_the_handshake_slows_who_paces_by_its_round_trip() {
+    // The referee had no patience for it: SRTT was 4.6 s on a path of 2 ms, and Prague sends a window in that.
+    run(
+        Choices { timestamps: true, mss: 5, rto: 2, ..Choices::default() },
+        Choices {
+            growth: 11,
+            timestamps: true,
+            cwnd_validation: true,
+            rto: 2,
+            initial_ssthresh: 1,
+            linux: 56,
+            ..Choices::default()
+        },
+        &[
+            Op::Outage { cs: 465, hold: true, direction: Direction::Both },
+            Op::Write { side: Side::Server, len: 27_513, real: false },
+        ],
+    );
+}
