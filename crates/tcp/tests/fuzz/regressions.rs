@@ -460,3 +460,40 @@ fn an_outage_that_holds_the_handshake_slows_who_paces_by_its_round_trip() {
         ],
     );
 }
+
+#[test]
+fn prague_s_marks_leave_two_segments_where_cwnd_is_clamped_to_one() {
+    // It was in slow start for ever, where marks halved its window to 11 octets, and nothing raised it.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { timestamps: true, mss: 4, rto: 3, linux: 103, ..Choices::default() },
+            server: Choices {
+                growth: 11,
+                timestamps: true,
+                rto: 1,
+                cwnd_clamp: 1,
+                linux: 173,
+                ..Choices::default()
+            },
+
+            delay_ms: 117,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Write { side: Side::Server, len: 45609, real: false },
+            Op::Advance { ms: 989 },
+            Op::Outage { cs: 100, hold: true, direction: Direction::Both },
+            Op::Advance { ms: 470 },
+            Op::Advance { ms: 1749 },
+            Op::Delay { from: Side::Server, n: 29, ms: 699 },
+            Op::Write { side: Side::Server, len: 377, real: false },
+            Op::Write { side: Side::Client, len: 16285, real: false },
+            Op::Advance { ms: 4096 },
+            Op::Inject { to: Side::Client, what: crate::case::Blind::Reset { off: 0, behind: false } },
+            Op::Lose { from: Side::Client, skip: 23, n: 7 },
+            Op::Advance { ms: 7994 },
+            Op::Write { side: Side::Client, len: 1200, real: false },
+            Op::Write { side: Side::Server, len: 2143, real: false },
+        ],
+    });
+}
