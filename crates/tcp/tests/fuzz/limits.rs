@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use handfast_core::Duration;
+use handfast_core::{Duration, Instant};
 use handfast_tcp::{Acks, Config, CongestionControl};
 
 use crate::case::Side;
-use crate::world::World;
+use crate::world::{End, World};
 
 /// What two configurations and a delay come to.
 #[derive(Clone, Copy, Debug)]
@@ -108,10 +108,7 @@ impl Limits {
                 left / step + 16
             })
             .sum();
-        // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it. Who paces a window by
-        // SRTT takes that for each, until the samples have forgotten an outage that held the handshake.
-        let kept = world.ends.iter().filter(|end| end.layered || paces_by_srtt(&end.config));
-        let kept = kept.map(|end| end.endpoint.snapshot(world.now).srtt).max().unwrap_or(Duration::ZERO);
+        let kept = world.ends.iter().map(|end| longest_pace(end, world.now)).max().unwrap_or(Duration::ZERO);
         self.rto_max * 4 + self.round.max(kept) * (2 * rounds)
     }
 
@@ -121,8 +118,17 @@ impl Limits {
     }
 }
 
-fn paces_by_srtt(config: &Config) -> bool {
-    matches!(config.congestion_control, CongestionControl::Vegas | CongestionControl::Prague)
+/// What a segment may wait for its turn, where that is more than a round trip of the path.
+fn longest_pace(end: &End, now: Instant) -> Duration {
+    let control = end.config.congestion_control;
+    // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it. Others pace a window in an
+    // SRTT, until the samples have forgotten an outage that held the handshake.
+    let by_srtt = end.layered || matches!(control, CongestionControl::Vegas | CongestionControl::Prague);
+    let of_window = if by_srtt { end.endpoint.snapshot(now).srtt } else { Duration::ZERO };
+    // For 48 rounds the rate that two intervals with many losses had (`bbr_lt_bw_interval_done`): one segment each time that something
+    // arrived, at least.
+    let policed = if control == CongestionControl::LinuxBbr { end.longest } else { Duration::ZERO };
+    of_window.max(policed)
 }
 
 /// From the first transmission to the last retransmission: RTO, doubled each time (RFC 6298 §5.5), up to its bound.

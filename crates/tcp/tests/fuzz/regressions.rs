@@ -497,3 +497,24 @@ fn prague_s_marks_leave_two_segments_where_cwnd_is_clamped_to_one() {
         ],
     });
 }
+
+#[test]
+fn the_kernel_s_bbr_keeps_the_rate_of_a_policer_for_48_rounds() {
+    // The referee had no patience for it: the rate of two intervals with a segment a timeout.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { recovery: 4, sack: true, rto: 2, linux: 162, ..Choices::default() },
+            server: Choices { recovery: 4, growth: 9, sack: true, mss: 1, rto: 3, ..Choices::default() },
+
+            delay_ms: 0,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Lose { from: Side::Server, skip: 1, n: 26 },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Reorder { from: Side::Client, n: 2, ms: 216 },
+            Op::Write { side: Side::Server, len: 31625, real: false },
+            Op::Advance { ms: 3877 },
+        ],
+    });
+}

@@ -60,6 +60,8 @@ pub struct End {
     reading: bool,
     /// When the peer last answered, or nothing waited for an answer.
     pub progress: Instant,
+    /// The longest wait for an answer that came.
+    pub longest: Duration,
     /// When something last arrived in order.
     heard: Instant,
     pub fates: VecDeque<Fate>,
@@ -134,6 +136,7 @@ impl World {
                 died: None,
                 reading: true,
                 progress: now,
+                longest: Duration::ZERO,
                 heard: now,
                 fates: VecDeque::new(),
                 layered: choices[me].iosl,
