@@ -172,15 +172,18 @@ impl RateSampler {
     }
 
     /// Tells each segment that is newly taken for lost, in the order of the octets: `is_lost` says whether an octet is that is above
-    /// `una`.
+    /// `una`; what it says of others than those in `changed` is what it said before.
     pub(crate) fn take_lost(
         &mut self,
         una: u64,
+        changed: Range<u64>,
         is_lost: impl Fn(u64) -> bool,
         mut each: impl FnMut(&LostSegment),
     ) {
-        let mut start = una;
-        for sent in self.sent.iter_mut().filter(|sent| sent.end > una) {
+        let first = self.sent.partition_point(|sent| sent.end <= changed.start.max(una));
+        let mut start = first.checked_sub(1).map_or(una, |before| self.sent[before].end.max(una));
+        // A segment is lost with its last octet.
+        for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= changed.end) {
             let size = sent.end - std::mem::replace(&mut start, sent.end);
             let before = std::mem::replace(&mut sent.lost, !sent.arrived && is_lost(sent.end - 1));
             if before || !sent.lost {
@@ -445,7 +448,12 @@ mod tests {
     /// The ends of what is newly lost below `upto`, their sizes, and the octets lost since they left.
     fn lost(sampler: &mut RateSampler, una: u64, upto: u64) -> Vec<(u64, u64, u64, u64)> {
         let mut told = Vec::new();
-        sampler.take_lost(una, |octet| octet < upto, |l| told.push((l.end, l.size, l.in_flight, l.lost)));
+        sampler.take_lost(
+            una,
+            0..u64::MAX,
+            |octet| octet < upto,
+            |l| told.push((l.end, l.size, l.in_flight, l.lost)),
+        );
         told
     }
 

@@ -28,6 +28,8 @@ struct Octet {
     at: Instant,
     lost: bool,
     delivered: bool,
+    /// What was said of it when somebody asked last what has changed.
+    heard: bool,
 }
 
 struct Both {
@@ -75,7 +77,7 @@ impl Both {
         match op {
             Op::Send { len } => {
                 let at = self.leave(false);
-                let octet = Octet { at, lost: false, delivered: false };
+                let octet = Octet { at, lost: false, delivered: false, heard: false };
                 self.octets.extend(std::iter::repeat_n(octet, len as usize));
                 self.log.sent(self.max(), self.now);
             }
@@ -129,7 +131,7 @@ impl Both {
         let at = self.leave(true);
         self.log.resent(range, self.now);
         for o in &mut self.octets[range.start as usize..range.end as usize] {
-            *o = Octet { at, lost: false, delivered: false };
+            *o = Octet { at, lost: false, delivered: false, heard: false };
         }
     }
 
@@ -184,6 +186,19 @@ impl Both {
         }
     }
 
+    /// Who looks only where something has changed sees each octet that is newly lost, or is no longer.
+    fn hear(&mut self) {
+        let changed = self.log.take_changed();
+        for (i, o) in self.octets.iter_mut().enumerate().skip(self.una).filter(|(_, o)| !o.delivered) {
+            let is_lost = self.log.is_lost(i as u64, &self.board);
+            assert!(
+                o.heard == is_lost || (changed.start..changed.end).contains(&(i as u64)),
+                "{i}: {changed:?}"
+            );
+            o.heard = is_lost;
+        }
+    }
+
     fn check(&self) {
         self.log.check(self.una(), &self.board);
         if !self.is_modelled {
@@ -226,6 +241,9 @@ proptest! {
         for op in ops {
             both.apply(op);
             both.check();
+            if matches!(op, Op::Detect { .. } | Op::Timeout { .. }) {
+                both.hear();
+            }
         }
     }
 }
