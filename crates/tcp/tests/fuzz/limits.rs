@@ -122,9 +122,11 @@ impl Limits {
 fn longest_pace(end: &End, now: Instant) -> Duration {
     let control = end.config.congestion_control;
     // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it. Others pace a window in an
-    // SRTT, until the samples have forgotten an outage that held the handshake.
+    // SRTT, until the samples have forgotten an outage: one that held the handshake, or one before which the timestamp was sent that the
+    // next acknowledgement echoes (RFC 7323 §4.3).
     let by_srtt = end.layered || matches!(control, CongestionControl::Vegas | CongestionControl::Prague);
-    let of_window = if by_srtt { end.endpoint.snapshot(now).srtt } else { Duration::ZERO };
+    let silence = now.since(end.progress);
+    let of_window = if by_srtt { end.endpoint.snapshot(now).srtt.max(silence) } else { Duration::ZERO };
     // For 48 rounds the rate that two intervals with many losses had (`bbr_lt_bw_interval_done`): one segment each time that something
     // arrived, at least.
     let policed = if control == CongestionControl::LinuxBbr { end.longest } else { Duration::ZERO };

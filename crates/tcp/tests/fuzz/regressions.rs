@@ -475,7 +475,6 @@ fn prague_s_marks_leave_two_segments_where_cwnd_is_clamped_to_one() {
                 linux: 173,
                 ..Choices::default()
             },
-
             delay_ms: 117,
             ..Setup::default()
         },
@@ -505,7 +504,6 @@ fn the_kernel_s_bbr_keeps_the_rate_of_a_policer_for_48_rounds() {
         setup: Setup {
             client: Choices { recovery: 4, sack: true, rto: 2, linux: 162, ..Choices::default() },
             server: Choices { recovery: 4, growth: 9, sack: true, mss: 1, rto: 3, ..Choices::default() },
-
             delay_ms: 0,
             ..Setup::default()
         },
@@ -515,6 +513,35 @@ fn the_kernel_s_bbr_keeps_the_rate_of_a_policer_for_48_rounds() {
             Op::Reorder { from: Side::Client, n: 2, ms: 216 },
             Op::Write { side: Side::Server, len: 31625, real: false },
             Op::Advance { ms: 3877 },
+        ],
+    });
+}
+
+#[test]
+fn an_echo_from_before_an_outage_slows_who_paces_by_round_trips() {
+    // The referee had no patience for it: the sample was of 408 s, and the first window left in an eighth of that.
+    world::run(&Case {
+        setup: Setup {
+            client: Choices { timestamps: true, rto: 1, ..Choices::default() },
+            server: Choices {
+                growth: 11,
+                timestamps: true,
+                receive_buffer: 4,
+                rto: 1,
+                cwnd_clamp: 1,
+                ..Choices::default()
+            },
+            delay_ms: 57,
+            ..Setup::default()
+        },
+        ops: vec![
+            Op::Advance { ms: 116 },
+            Op::Outage { cs: 89, hold: true, direction: Direction::Both },
+            Op::Lose { from: Side::Server, skip: 1, n: 6 },
+            Op::Write { side: Side::Client, len: 1, real: false },
+            Op::Write { side: Side::Server, len: 11585, real: false },
+            Op::Advance { ms: 890 },
+            Op::Outage { cs: 40713, hold: false, direction: Direction::Both },
         ],
     });
 }
