@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use handfast_core::{Bytes, Duration, Instant};
 
+use crate::trim::trim;
+
 /// What an acknowledgement says of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSample {
@@ -273,6 +275,7 @@ impl RateSampler {
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
+        trim(&mut self.sent);
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -300,6 +303,7 @@ impl RateSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trim::KEPT;
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
@@ -371,6 +375,15 @@ mod tests {
         sampler.on_sent(MS(130), 2000..3000, true);
         sampler.on_delivered(MS(230), 2000, 3000);
         assert!(!sampler.take(3000).unwrap().app_limited);
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_goes_when_it_has_arrived() {
+        let mut sampler = sent(10_000);
+        assert!(sampler.sent.capacity() >= 10_000);
+        sampler.on_delivered(MS(110_000), 0, 10_000_000);
+        sampler.take(10_000_000);
+        assert!(sampler.sent.capacity() <= KEPT);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::criterion::{Criterion, Stamp};
 use super::transmissions::{MAX_AGAIN, MAX_FIRSTS, Transmissions};
 use crate::send::scoreboard::{Range, Scoreboard};
+use crate::trim::KEPT;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -249,6 +250,20 @@ proptest! {
 }
 
 const NANO: fn(u64) -> Instant = Instant::from_nanos;
+
+#[test]
+fn the_memory_of_a_burst_goes_when_it_has_arrived() {
+    let (mut log, board) = (Transmissions::new(0), Scoreboard::default());
+    (1..=5000).for_each(|k| log.sent(k, NANO(k)));
+    log.lose_on_timeout(0, 1, &board, None, NANO(6000));
+    (0..5000).for_each(|k| log.resent(Range { start: k, end: k + 1 }, NANO(7000 + k)));
+    assert!(log.room() >= 15_000, "{}", log.room());
+    // All of them are lost again, and repaired.
+    log.lose_on_timeout(0, 1, &board, None, NANO(20_000));
+    log.delivered(Range { start: 0, end: 5000 }, |_, _| ());
+    log.advance(5000);
+    assert!(log.room() <= 4 * KEPT, "{}", log.room());
+}
 
 #[test]
 fn a_window_of_many_moments_is_bounded() {

@@ -11,6 +11,7 @@ use handfast_core::{Duration, Instant};
 use super::criterion::{Criterion, Losses, Stamp};
 use super::repetitions::{Again, Repetitions};
 use crate::send::scoreboard::{Range, Scoreboard};
+use crate::trim::trim;
 
 /// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
 /// when its newest part was: found lost later, never too early.
@@ -218,6 +219,7 @@ impl Transmissions {
         while self.firsts.front().is_some_and(|r| r.end <= una) {
             self.firsts.pop_front();
         }
+        trim(&mut self.firsts);
         self.lost_below = self.lost_below.max(una);
         self.from.set(self.from.get().max(una));
     }
@@ -394,6 +396,11 @@ impl Transmissions {
 
 #[cfg(test)]
 impl Transmissions {
+    /// For how many runs there is room.
+    pub(super) fn room(&self) -> usize {
+        self.firsts.capacity() + self.again.room()
+    }
+
     /// The running sums, and what is kept in another order, are what a walk through all that is outstanding finds.
     pub(super) fn check(&self, una: u64, board: &Scoreboard) {
         self.again.check();
