@@ -486,6 +486,19 @@ mod tests {
     }
 
     #[test]
+    fn only_what_ends_where_something_has_changed_is_looked_at() {
+        let mut sampler = flown(5);
+        let mut told = |una, changed| {
+            let mut ends = Vec::new();
+            sampler.take_lost(una, changed, |_| true, |lost| ends.push((lost.end, lost.size)));
+            ends
+        };
+        assert_eq!(told(0, 1000..3500), [(2000, 1000), (3000, 1000)]);
+        assert_eq!(told(300, 0..3500), [(1000, 700)]);
+        assert_eq!(told(0, 3999..u64::MAX), [(4000, 1000), (5000, 1000)]);
+    }
+
+    #[test]
     fn what_was_not_lost_after_all_may_be_lost_yet() {
         let mut sampler = flown(1);
         assert_eq!(lost(&mut sampler, 0, 1000).len(), 1);
