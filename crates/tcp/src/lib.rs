@@ -23,6 +23,7 @@ mod send;
 mod spurious;
 mod startup;
 mod transfer;
+mod trim;
 mod urgent;
 
 pub use cc::{CongestionControl, ShadowWindow, coupling};

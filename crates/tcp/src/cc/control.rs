@@ -1,5 +1,7 @@
 //! Congestion control at work on one connection: the algorithm, and what it has asked the endpoint for.
 
+use std::ops::Range;
+
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 
 use super::burst_pacer::BurstPacer;
@@ -145,19 +147,20 @@ impl Control {
         self.tools.as_ref().is_some_and(|tools| tools.losses)
     }
 
-    /// Something above `una` is newly lost: `is_lost` says whether an octet is.
+    /// Something above `una` is newly lost, within `changed`: `is_lost` says whether an octet is.
     #[cold]
     pub(crate) fn on_losses(
         &mut self,
         now: Instant,
         window: &mut Window,
         una: u64,
+        changed: Range<u64>,
         is_lost: impl Fn(u64) -> bool,
     ) {
         self.tell_total();
         let Self { algorithm, tools, .. } = self;
         if let Some(sampler) = tools.as_mut().and_then(|tools| tools.sampler.as_mut()) {
-            sampler.take_lost(una, is_lost, |lost| algorithm.on_lost(window, now, lost));
+            sampler.take_lost(una, changed, is_lost, |lost| algorithm.on_lost(window, now, lost));
         }
     }
 
@@ -448,7 +451,7 @@ mod tests {
             control.on_sent(MS(10), &mut window, &departure);
             assert_eq!(control.watches_losses(), hears);
             let before = format!("{:?}", control.algorithm);
-            control.on_losses(MS(110), &mut window, 0, |_| true);
+            control.on_losses(MS(110), &mut window, 0, 0..u64::MAX, |_| true);
             assert_eq!(format!("{:?}", control.algorithm) != before, hears, "{name:?}");
         }
     }

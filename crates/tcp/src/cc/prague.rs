@@ -112,7 +112,8 @@ impl Prague {
         // What a loss is to halve: a window that the peer or the application left unused says nothing (RFC 5681 §3.1, FlightSize).
         self.unreduced = self.window.min(path.in_flight + path.delivered);
         let twice = u128::from(self.window) * u128::from(alpha);
-        self.window -= (twice >> (ALPHA_BITS + 1)) as u64;
+        // Here too: where cwnd is clamped below ssthresh it is in slow start for ever, and never steps.
+        self.window = (self.window - (twice >> (ALPHA_BITS + 1)) as u64).max(MIN_CWND * window.smss);
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
         // Slow start is over, whatever the steps of cwnd, and ends here after a pause too. cwnd may be clamped to less than two segments.
         window.ssthresh = rounded_up(self.window, window.smss).max(2 * window.smss);
@@ -242,6 +243,15 @@ mod tests {
 
     fn alpha(prague: &Prague) -> f64 {
         prague.alpha as f64 / 16.0 / ONE as f64
+    }
+
+    #[test]
+    fn marks_leave_two_segments_also_where_cwnd_is_clamped_to_one() {
+        let config = Config { cwnd_clamp: Some(1), ..Config::default() };
+        let (mut prague, mut window) = (Prague::default(), Window::new(&config, 1000));
+        (0..40).for_each(|k| prague.on_ack(&mut window, &ack(40 * k, 10_000 * (k + 1), 1, 40)));
+        assert!(window.in_slow_start() && prague.saw_ce);
+        assert_eq!((prague.window, window.cwnd), (2000, 1000));
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, cited as `[rate]`; section 4.5 of the BBR draft has the
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, cited as `[rate]`; section 4.1 of the BBR draft has the
 //! same): how fast the network delivered what an acknowledgement says has arrived.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use handfast_core::{Bytes, Duration, Instant};
+
+use crate::trim::trim;
 
 /// What an acknowledgement says of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,15 +174,18 @@ impl RateSampler {
     }
 
     /// Tells each segment that is newly taken for lost, in the order of the octets: `is_lost` says whether an octet is that is above
-    /// `una`.
+    /// `una`; what it says of others than those in `changed` is what it said before.
     pub(crate) fn take_lost(
         &mut self,
         una: u64,
+        changed: Range<u64>,
         is_lost: impl Fn(u64) -> bool,
         mut each: impl FnMut(&LostSegment),
     ) {
-        let mut start = una;
-        for sent in self.sent.iter_mut().filter(|sent| sent.end > una) {
+        let first = self.sent.partition_point(|sent| sent.end <= changed.start.max(una));
+        let mut start = first.checked_sub(1).map_or(una, |before| self.sent[before].end.max(una));
+        // A segment is lost with its last octet.
+        for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= changed.end) {
             let size = sent.end - std::mem::replace(&mut start, sent.end);
             let before = std::mem::replace(&mut sent.lost, !sent.arrived && is_lost(sent.end - 1));
             if before || !sent.lost {
@@ -237,9 +242,15 @@ impl RateSampler {
     /// What an acknowledgement has delivered, once all that it brought is told.
     pub(crate) fn take_delivery(&mut self, una: u64) -> Delivery {
         let newest = self.newest.map(|sent| self.since(&sent));
+        let rtt = self.rtt.take();
+        // `C.min_rtt` is the least that was observed, whatever the estimator leaves out. So only a segment that went again can give
+        // too short an interval: "whose RS.interval is lower than the minimum RTT seen" (the BBR draft, §4.1.3.5).
+        if let Some(delay) = rtt {
+            self.on_rtt(delay);
+        }
         let rate = self.take(una);
         let octets = std::mem::take(&mut self.fresh);
-        Delivery { octets, total: self.delivered, rtt: self.rtt.take(), rate, newest }
+        Delivery { octets, total: self.delivered, rtt, rate, newest }
     }
 
     fn since(&self, sent: &Sent) -> Newest {
@@ -264,6 +275,7 @@ impl RateSampler {
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
+        trim(&mut self.sent);
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -291,6 +303,7 @@ impl RateSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trim::KEPT;
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
@@ -362,6 +375,15 @@ mod tests {
         sampler.on_sent(MS(130), 2000..3000, true);
         sampler.on_delivered(MS(230), 2000, 3000);
         assert!(!sampler.take(3000).unwrap().app_limited);
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_goes_when_it_has_arrived() {
+        let mut sampler = sent(10_000);
+        assert!(sampler.sent.capacity() >= 10_000);
+        sampler.on_delivered(MS(110_000), 0, 10_000_000);
+        sampler.take(10_000_000);
+        assert!(sampler.sent.capacity() <= KEPT);
     }
 
     #[test]
@@ -439,7 +461,12 @@ mod tests {
     /// The ends of what is newly lost below `upto`, their sizes, and the octets lost since they left.
     fn lost(sampler: &mut RateSampler, una: u64, upto: u64) -> Vec<(u64, u64, u64, u64)> {
         let mut told = Vec::new();
-        sampler.take_lost(una, |octet| octet < upto, |l| told.push((l.end, l.size, l.in_flight, l.lost)));
+        sampler.take_lost(
+            una,
+            0..u64::MAX,
+            |octet| octet < upto,
+            |l| told.push((l.end, l.size, l.in_flight, l.lost)),
+        );
         told
     }
 
@@ -456,6 +483,19 @@ mod tests {
         assert_eq!(lost(&mut sampler, 0, 1000), [(1000, 1000, 3000, 1000)]);
         // As much as is outstanding of it.
         assert_eq!(lost(&mut sampler, 3400, 4000), [(4000, 600, 4000, 3600)]);
+    }
+
+    #[test]
+    fn only_what_ends_where_something_has_changed_is_looked_at() {
+        let mut sampler = flown(5);
+        let mut told = |una, changed| {
+            let mut ends = Vec::new();
+            sampler.take_lost(una, changed, |_| true, |lost| ends.push((lost.end, lost.size)));
+            ends
+        };
+        assert_eq!(told(0, 1000..3500), [(2000, 1000), (3000, 1000)]);
+        assert_eq!(told(300, 0..3500), [(1000, 700)]);
+        assert_eq!(told(0, 3999..u64::MAX), [(4000, 1000), (5000, 1000)]);
     }
 
     #[test]
@@ -481,8 +521,9 @@ mod tests {
             cwnd_limited: true,
         };
         assert_eq!(newest(&mut sampler), first);
-        // What left since then did not fill the window; a rate is not needed.
-        sampler.on_rtt(Duration::from_millis(500));
+        // What left since then, twice, did not fill the window; a rate is not needed.
+        sampler.min_rtt = Some(Duration::from_millis(500));
+        sampler.on_sent(MS(115), 4000..5000, false);
         sampler.on_sent(MS(120), 4000..5000, false);
         sampler.note_flight(5000, 3000, false);
         sampler.on_delivered(MS(220), 4000, 5000);
@@ -502,6 +543,15 @@ mod tests {
         sampler.on_sent(MS(130), 3000..4000, false);
         sampler.on_delivered(MS(230), 3000, 4000);
         assert_eq!(sampler.take_delivery(4000).rtt, None);
+    }
+
+    #[test]
+    fn a_round_trip_that_the_estimator_left_out_is_the_shortest_all_the_same() {
+        let mut sampler = sent(1);
+        sampler.on_rtt(Duration::from_millis(500));
+        sampler.on_delivered(MS(110), 0, 1000);
+        let delivery = sampler.take_delivery(1000);
+        assert_eq!((delivery.rtt, delivery.rate), (sampler.min_rtt, Some(sample(0, 1000, 100))));
     }
 
     #[test]

@@ -404,8 +404,10 @@ impl Endpoint {
     pub(super) fn tell_losses(&mut self, now: Instant) {
         let Self { tx, recovery, .. } = self;
         if tx.cc.watches_losses() {
-            let (una, board) = (tx.una, &tx.board);
-            tx.cc.on_losses(now, &mut tx.window, una, |octet| recovery.is_lost(octet, board));
+            let (una, board, changed) = (tx.una, &tx.board, recovery.take_changed());
+            tx.cc.on_losses(now, &mut tx.window, una, changed.start..changed.end, |octet| {
+                recovery.is_lost(octet, board)
+            });
         }
     }
 

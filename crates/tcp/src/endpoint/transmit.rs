@@ -215,10 +215,12 @@ impl Endpoint {
     /// The congestion control measures or paces what leaves; SND.MAX is still what it was.
     #[cold]
     fn note_departure(&mut self, now: Instant, piece: Piece, end: u64) {
-        let in_flight = if self.tx.cc.watches_losses() { self.in_flight_with(end) } else { 0 };
+        let watches_losses = self.tx.cc.watches_losses();
+        let in_flight = if watches_losses { self.in_flight_with(end) } else { 0 };
         let tx = &mut self.tx;
-        let (idle, again) = (tx.una == tx.max, piece.start < tx.max);
-        let size = Bytes(end - piece.start);
+        let (size, again) = (Bytes(end - piece.start), piece.start < tx.max);
+        // What is lost is not in flight (the BBR draft, §2.2: "C.inflight"); for Linux it is, until it is acknowledged (`packets_out`).
+        let idle = if watches_losses { in_flight <= size.0 } else { tx.una == tx.max };
         let departure = Departure { srtt: tx.rtt.srtt(), end, size, idle, again, in_flight };
         tx.cc.on_sent(now, &mut tx.window, &departure);
     }

@@ -163,6 +163,12 @@ impl LossRecovery {
         if let Self::Rack(rack) = self { rack.log.is_lost(octet, board) } else { false }
     }
 
+    /// Outside of it [`LossRecovery::is_lost`] says what it did when this was asked last, of octets that have neither left nor arrived
+    /// since.
+    pub(crate) fn take_changed(&mut self) -> Range {
+        if let Self::Rack(rack) = self { rack.log.take_changed() } else { Range { start: 0, end: 0 } }
+    }
+
     /// What it has seen of the path; zeros where duplicates count.
     pub(crate) fn path_facts(&self) -> PathFacts {
         let Self::Rack(rack) = self else { return PathFacts::default() };

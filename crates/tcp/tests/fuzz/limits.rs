@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use handfast_core::Duration;
-use handfast_tcp::{Acks, Config};
+use handfast_core::{Duration, Instant};
+use handfast_tcp::{Acks, Config, CongestionControl};
 
 use crate::case::Side;
-use crate::world::World;
+use crate::world::{End, World};
 
 /// What two configurations and a delay come to.
 #[derive(Clone, Copy, Debug)]
@@ -108,9 +108,7 @@ impl Limits {
                 left / step + 16
             })
             .sum();
-        // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it.
-        let kept = world.ends.iter().filter(|end| end.layered);
-        let kept = kept.map(|end| end.endpoint.snapshot(world.now).srtt).max().unwrap_or(Duration::ZERO);
+        let kept = world.ends.iter().map(|end| longest_pace(end, world.now)).max().unwrap_or(Duration::ZERO);
         self.rto_max * 4 + self.round.max(kept) * (2 * rounds)
     }
 
@@ -118,6 +116,21 @@ impl Limits {
     pub fn until_closed(&self) -> Duration {
         self.time_wait * 2 + self.rto_max * 2
     }
+}
+
+/// What a segment may wait for its turn, where that is more than a round trip of the path.
+fn longest_pace(end: &End, now: Instant) -> Duration {
+    let control = end.config.congestion_control;
+    // [iosl] §V.B: while its radio is weak an end keeps the round-trip time that it had, and may pace by it. Others pace a window in an
+    // SRTT, until the samples have forgotten an outage: one that held the handshake, or one before which the timestamp was sent that the
+    // next acknowledgement echoes (RFC 7323 §4.3).
+    let by_srtt = end.layered || matches!(control, CongestionControl::Vegas | CongestionControl::Prague);
+    let silence = now.since(end.progress);
+    let of_window = if by_srtt { end.endpoint.snapshot(now).srtt.max(silence) } else { Duration::ZERO };
+    // For 48 rounds the rate that two intervals with many losses had (`bbr_lt_bw_interval_done`): one segment each time that something
+    // arrived, at least.
+    let policed = if control == CongestionControl::LinuxBbr { end.longest } else { Duration::ZERO };
+    of_window.max(policed)
 }
 
 /// From the first transmission to the last retransmission: RTO, doubled each time (RFC 6298 §5.5), up to its bound.

@@ -44,6 +44,14 @@ proptest! {
     }
 }
 
+/// The referee asks those who say that nothing follows ([`world::World`]), and some do: a sender whose window is full, and a receiver.
+#[test]
+fn both_ends_say_that_nothing_follows() {
+    let ops = vec![case::Op::Write { side: case::Side::Client, len: 60_000, real: false }];
+    let world = world::run(&Case { setup: case::Setup::default(), ops });
+    assert!(world.ends.iter().all(|end| end.spent > 10), "{:?}", world.ends.map(|end| end.spent));
+}
+
 /// What cargo-fuzz has found worth keeping: inputs that reach what others do not.
 #[test]
 fn the_fuzzer_s_corpora_are_survived() {

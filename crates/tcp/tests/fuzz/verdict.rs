@@ -33,6 +33,7 @@ impl World {
         let end = self.end(side);
         let moved = end.ledger.check_positions(&end.endpoint);
         if moved {
+            end.longest = end.longest.max(now.since(end.progress));
             end.progress = now;
         }
         let (cwnd, smss) = (end.endpoint.cwnd(), end.endpoint.smss());

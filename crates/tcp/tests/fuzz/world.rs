@@ -60,11 +60,15 @@ pub struct End {
     reading: bool,
     /// When the peer last answered, or nothing waited for an answer.
     pub progress: Instant,
+    /// The longest wait for an answer that came.
+    pub longest: Duration,
     /// When something last arrived in order.
     heard: Instant,
     pub fates: VecDeque<Fate>,
     /// The ID-oriented socket layer controls it.
     pub layered: bool,
+    /// How often it said of a segment that no other follows.
+    pub spent: u32,
 }
 
 /// Times at which the link was gone.
@@ -132,9 +136,11 @@ impl World {
                 died: None,
                 reading: true,
                 progress: now,
+                longest: Duration::ZERO,
                 heard: now,
                 fates: VecDeque::new(),
                 layered: choices[me].iosl,
+                spent: 0,
             }
         });
         let limits = Limits::of(&configs, delay);
@@ -396,15 +402,29 @@ impl World {
         }
         let now = self.now;
         while let Some(transmit) = self.end(side).endpoint.poll_transmit(now, Bytes(u64::MAX)) {
-            let endpoint = &self.end(side).endpoint;
-            if endpoint.is_spent() {
-                assert_eq!(endpoint.clone().poll_transmit(now, Bytes(u64::MAX)), None, "{side:?} was spent");
-            }
+            self.check_spent(side);
             self.send(side, &transmit, echo);
         }
         self.collect(side);
         self.observe(side);
         self.check_alive(side);
+    }
+
+    /// Who says after a segment that no other follows gives none if it is asked all the same, and asking changes nothing: also with
+    /// more written, where something waits.
+    fn check_spent(&mut self, side: Side) {
+        let now = self.now;
+        let end = self.end(side);
+        if !end.endpoint.is_spent() {
+            return;
+        }
+        end.spent += 1;
+        let endpoint = &end.endpoint;
+        let mut asked = endpoint.clone();
+        asked.write(Payload::Synthetic { stream: 0, offset: 0, len: u32::from(endpoint.unsent() > 0) });
+        assert_eq!(asked.poll_transmit(now, Bytes(u64::MAX)), None, "{side:?} was spent");
+        let seen = |end: &Endpoint| (end.deadline(), end.send_positions(), end.snapshot(now));
+        assert_eq!(seen(&asked), seen(endpoint), "{side:?}: asking changes nothing");
     }
 
     fn send(&mut self, from: Side, transmit: &Transmit, echo: Option<u32>) {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::criterion::{Criterion, Stamp};
 use super::transmissions::{MAX_AGAIN, MAX_FIRSTS, Transmissions};
 use crate::send::scoreboard::{Range, Scoreboard};
+use crate::trim::KEPT;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -28,6 +29,8 @@ struct Octet {
     at: Instant,
     lost: bool,
     delivered: bool,
+    /// What was said of it when somebody asked last what has changed.
+    heard: bool,
 }
 
 struct Both {
@@ -75,7 +78,7 @@ impl Both {
         match op {
             Op::Send { len } => {
                 let at = self.leave(false);
-                let octet = Octet { at, lost: false, delivered: false };
+                let octet = Octet { at, lost: false, delivered: false, heard: false };
                 self.octets.extend(std::iter::repeat_n(octet, len as usize));
                 self.log.sent(self.max(), self.now);
             }
@@ -129,7 +132,7 @@ impl Both {
         let at = self.leave(true);
         self.log.resent(range, self.now);
         for o in &mut self.octets[range.start as usize..range.end as usize] {
-            *o = Octet { at, lost: false, delivered: false };
+            *o = Octet { at, lost: false, delivered: false, heard: false };
         }
     }
 
@@ -184,6 +187,19 @@ impl Both {
         }
     }
 
+    /// Who looks only where something has changed sees each octet that is newly lost, or is no longer.
+    fn hear(&mut self) {
+        let changed = self.log.take_changed();
+        for (i, o) in self.octets.iter_mut().enumerate().skip(self.una).filter(|(_, o)| !o.delivered) {
+            let is_lost = self.log.is_lost(i as u64, &self.board);
+            assert!(
+                o.heard == is_lost || (changed.start..changed.end).contains(&(i as u64)),
+                "{i}: {changed:?}"
+            );
+            o.heard = is_lost;
+        }
+    }
+
     fn check(&self) {
         self.log.check(self.una(), &self.board);
         if !self.is_modelled {
@@ -226,11 +242,28 @@ proptest! {
         for op in ops {
             both.apply(op);
             both.check();
+            if matches!(op, Op::Detect { .. } | Op::Timeout { .. }) {
+                both.hear();
+            }
         }
     }
 }
 
 const NANO: fn(u64) -> Instant = Instant::from_nanos;
+
+#[test]
+fn the_memory_of_a_burst_goes_when_it_has_arrived() {
+    let (mut log, board) = (Transmissions::new(0), Scoreboard::default());
+    (1..=5000).for_each(|k| log.sent(k, NANO(k)));
+    log.lose_on_timeout(0, 1, &board, None, NANO(6000));
+    (0..5000).for_each(|k| log.resent(Range { start: k, end: k + 1 }, NANO(7000 + k)));
+    assert!(log.room() >= 15_000, "{}", log.room());
+    // All of them are lost again, and repaired.
+    log.lose_on_timeout(0, 1, &board, None, NANO(20_000));
+    log.delivered(Range { start: 0, end: 5000 }, |_, _| ());
+    log.advance(5000);
+    assert!(log.room() <= 4 * KEPT, "{}", log.room());
+}
 
 #[test]
 fn a_window_of_many_moments_is_bounded() {

@@ -9,6 +9,7 @@ use handfast_core::Instant;
 
 use super::criterion::Stamp;
 use crate::send::scoreboard::Range;
+use crate::trim::trim;
 
 /// The last transmission of octets sent more than once.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +124,16 @@ impl Repetitions {
 
     /// Takes one out.
     pub(super) fn remove(&mut self, i: usize) -> Option<Again> {
+        let run = self.take(i)?;
+        if self.runs.is_empty() {
+            trim(&mut self.runs);
+            trim(&mut self.in_flight);
+            trim(&mut self.lost);
+        }
+        Some(run)
+    }
+
+    fn take(&mut self, i: usize) -> Option<Again> {
         let run = self.runs.remove(i)?;
         if run.lost {
             let place = self.lost.partition_point(|&start| start < run.start);
@@ -209,6 +220,10 @@ impl Repetitions {
 
 #[cfg(test)]
 impl Repetitions {
+    pub(super) fn room(&self) -> usize {
+        self.runs.capacity() + self.in_flight.capacity() + self.lost.capacity()
+    }
+
     /// What is kept beside the runs is what a walk through them finds.
     pub(super) fn check(&self) {
         let mut anew = self.clone();

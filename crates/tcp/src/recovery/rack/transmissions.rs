@@ -11,6 +11,7 @@ use handfast_core::{Duration, Instant};
 use super::criterion::{Criterion, Losses, Stamp};
 use super::repetitions::{Again, Repetitions};
 use crate::send::scoreboard::{Range, Scoreboard};
+use crate::trim::trim;
 
 /// Runs of first transmissions kept at most: a window of that many segments. Beyond it, the last run grows, and counts as sent
 /// when its newest part was: found lost later, never too early.
@@ -19,6 +20,13 @@ pub(super) const MAX_FIRSTS: usize = 1 << 16;
 /// Runs sent again kept at most. While they are that many, nothing more is repaired before some of it has arrived or the timer
 /// expired: a peer that SACKs every other octet cannot make us hold more.
 pub(super) const MAX_AGAIN: usize = 1 << 13;
+
+/// A range without an octet, which the first one widens to itself.
+const NOWHERE: Range = Range { start: u64::MAX, end: 0 };
+
+fn widen(range: &mut Range, start: u64, end: u64) {
+    *range = Range { start: range.start.min(start), end: range.end.max(end) };
+}
 
 /// The transmissions of everything above SND.UNA.
 #[derive(Clone, Debug)]
@@ -35,6 +43,8 @@ pub(crate) struct Transmissions {
     from: Cell<u64>,
     /// When the last segment left, and whether it had been sent before.
     last: (Instant, bool),
+    /// Outside of it no octet is lost that was not when that was taken last ([`Self::take_changed`]).
+    changed: Range,
 }
 
 impl Transmissions {
@@ -47,7 +57,19 @@ impl Transmissions {
             under_way: 0,
             from: Cell::new(una),
             last: (Instant::ZERO, false),
+            changed: NOWHERE,
         }
+    }
+
+    /// Octets of `start .. end` may have become lost, or no longer be.
+    fn note_changed(&mut self, start: u64, end: u64) {
+        widen(&mut self.changed, start, end);
+    }
+
+    /// Where octets may have become lost, or are no longer, since this was asked last: who wants to know which looks there, not through
+    /// all that is outstanding.
+    pub(crate) fn take_changed(&mut self) -> Range {
+        std::mem::replace(&mut self.changed, NOWHERE)
     }
 
     /// How many runs it holds.
@@ -88,6 +110,7 @@ impl Transmissions {
             self.from.set(self.from.get().max(range.end));
         }
         if self.again.len() >= MAX_AGAIN {
+            self.note_changed(range.start, range.end);
             return;
         }
         self.under_way += self.below(range.start, range.end);
@@ -121,6 +144,7 @@ impl Transmissions {
         if kept {
             self.again.insert(i, rest);
         } else if rest.start < rest.end {
+            self.note_changed(rest.start, rest.end);
             self.from.set(self.from.get().min(rest.start));
             if !rest.lost {
                 self.under_way -= self.below(rest.start, rest.end);
@@ -200,12 +224,14 @@ impl Transmissions {
         while self.firsts.front().is_some_and(|r| r.end <= una) {
             self.firsts.pop_front();
         }
+        trim(&mut self.firsts);
         self.lost_below = self.lost_below.max(una);
         self.from.set(self.from.get().max(una));
     }
 
     /// The receiver has dropped what it had SACKed: it may wait below what was repaired.
     pub(crate) fn start_over(&mut self, una: u64) {
+        self.note_changed(una, u64::MAX);
         self.from.set(una);
     }
 
@@ -256,6 +282,7 @@ impl Transmissions {
         let before = self.waiting(una, board);
         self.from.set(self.from.get().min(self.lost_below).max(una));
         self.under_way += self.again.in_flight_within(self.lost_below, position);
+        self.note_changed(self.lost_below, position);
         self.lost_below = position;
         self.waiting(una, board) - before
     }
@@ -270,10 +297,11 @@ impl Transmissions {
             found.recheck = found.recheck.max(Some(c.due(last.at)));
         }
         let lost = self.again.older(c.newest).take_while(|stamp| c.is_lost(stamp.at)).count();
-        let Self { again, under_way, lost_below, .. } = self;
+        let Self { again, under_way, lost_below, changed, .. } = self;
         again.lose(lost, |run| {
             let octets = run.end.min(*lost_below).saturating_sub(run.start);
             *under_way -= octets;
+            widen(changed, run.start, run.end);
             found.octets += octets;
             found.again = true;
         });
@@ -296,6 +324,7 @@ impl Transmissions {
             self.again.merge_lost();
         }
         self.lost_below = self.lost_below.max(due).max(head);
+        self.note_changed(una, u64::MAX);
         self.from.set(una);
         self.recount();
         debug_assert!(self.waiting(una, board) > 0, "the first segment is lost");
@@ -305,6 +334,7 @@ impl Transmissions {
     pub(crate) fn lose_longer(&mut self, una: u64, upto: u64, board: &Scoreboard) {
         self.again.judge(upto, |run| run.lost || run.start < upto);
         self.lose_below(upto, una, board);
+        self.note_changed(una, u64::MAX);
         self.from.set(una);
         self.recount();
     }
@@ -312,6 +342,7 @@ impl Transmissions {
     /// Nothing is lost after all.
     pub(crate) fn unmark(&mut self, una: u64) {
         self.again.judge(0, |_| false);
+        self.note_changed(una, u64::MAX);
         self.lost_below = una;
         self.from.set(una);
         self.under_way = 0;
@@ -370,6 +401,11 @@ impl Transmissions {
 
 #[cfg(test)]
 impl Transmissions {
+    /// For how many runs there is room.
+    pub(super) fn room(&self) -> usize {
+        self.firsts.capacity() + self.again.room()
+    }
+
     /// The running sums, and what is kept in another order, are what a walk through all that is outstanding finds.
     pub(super) fn check(&self, una: u64, board: &Scoreboard) {
         self.again.check();
