@@ -498,6 +498,19 @@ mod tests {
     }
 
     #[test]
+    fn both_queues_together_are_full_or_not() {
+        let mut queue = with(&Config { limit: Some(QueueLimit::Packets(2)), ..Config::default() });
+        offer(&mut queue, 0, 0, Ecn::NotEct);
+        offer(&mut queue, 0, 1, Ecn::Ect1);
+        assert_eq!(queue.occupancy(), Occupancy { packets: 2, bytes: Bytes(3000) });
+        for half in [&queue.classic, &queue.l4s] {
+            assert_eq!(half.backlog.occupancy().packets, 1);
+        }
+        let packet = *queue.l4s.backlog.first().unwrap();
+        assert_eq!(queue.enqueue(Instant::ZERO, packet, Occupancy::default()), Err(Cause::QueueFull));
+    }
+
+    #[test]
     fn a_ramp_without_width_is_a_step() {
         let mut queue = with(&Config { range: Duration::ZERO, ..Config::default() });
         (0..4).for_each(|handle| offer(&mut queue, 0, handle, Ecn::Ect1));
