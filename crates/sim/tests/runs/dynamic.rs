@@ -23,7 +23,7 @@ const QUEUES: [(&str, &str); 4] = [
     ("tail-drop-10", r#""10pkt""#),
 ];
 
-/// The mean of `PackMime`'s answers as its code has it, bytes (ns-2, packmime/packmime_ranvar.cc).
+/// The mean of `PackMime`'s answers as its code has it, bytes (ns-2, `packmime/packmime_ranvar.cc`).
 const MEAN_ANSWER: u64 = 2_272;
 
 /// CUBIC of Linux 2.6 with SACK: what ns-2's `Agent/TCP/Linux` runs.
