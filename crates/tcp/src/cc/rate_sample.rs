@@ -424,6 +424,16 @@ mod tests {
         assert_eq!(taken(&mut sampler), (0, 2000));
         sampler.on_delivered(MS(120), 1000, 1500);
         assert_eq!(taken(&mut sampler), (500, 2500));
+        assert_eq!(sampler.total(), 2500);
+    }
+
+    #[test]
+    fn of_all_that_an_acknowledgement_delivers_the_newest_counts() {
+        let mut sampler = flown(3);
+        // What was SACKed is told before the hole that is filled.
+        sampler.on_delivered(MS(110), 2000, 3000);
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take_delivery(1000).newest.unwrap().in_flight, 3000);
     }
 
     /// As [`sent`], with a segment more in flight each time.
@@ -456,6 +466,11 @@ mod tests {
         assert_eq!(lost(&mut sampler, 0, 1000), [(1000, 1000, 3000, 1000)]);
         // As much as is outstanding of it.
         assert_eq!(lost(&mut sampler, 3400, 4000), [(4000, 600, 4000, 3600)]);
+    }
+
+    #[test]
+    fn what_ends_where_the_outstanding_begins_is_not_lost() {
+        assert_eq!(lost(&mut flown(2), 1000, 2000), [(2000, 1000, 2000, 1000)]);
     }
 
     #[test]
