@@ -158,13 +158,12 @@ impl Pi2 {
 
     /// A.1, `dualpi2_update`; true where `p'` has reached a bound that it keeps while nothing comes or goes.
     fn update(&mut self, curq: f64) -> bool {
-        let rises = curq >= self.prevq;
         let p = self.p + self.alpha * (curq - self.target) + self.beta * (curq - self.prevq);
         // "NOT SHOWN": a probability.
         self.p = p.clamp(0.0, 1.0);
-        let is_idle = self.p == 0.0 && curq == 0.0 && self.prevq == 0.0;
         self.prevq = curq;
-        is_idle || self.p >= 1.0 && rises && curq >= self.target
+        // Nothing waits; or what waits does so for longer each time, and is above the target.
+        self.p == 0.0 && curq == 0.0 || self.p >= 1.0 && curq >= self.target
     }
 
     /// `p_CL = k * p'`: as a probability, 1 at most.
@@ -456,10 +455,36 @@ mod tests {
             late.catch_up(Instant::from_millis(29_999));
             assert_eq!((all.pi2.p, all.pi2.prevq, all.pi2.next), (late.pi2.p, late.pi2.prevq, late.pi2.next));
             assert_eq!(late.pi2.p, 1.0);
-            while late.dequeue(Instant::from_millis(30_000)).is_some() {}
             late.catch_up(Instant::from_millis(31_536_000_000));
+            assert_eq!(late.pi2.p, 1.0);
+            while late.dequeue(Instant::from_millis(31_536_000_000)).is_some() {}
+            late.catch_up(Instant::from_millis(63_072_000_000));
             assert_eq!(late.pi2.p, 0.0);
         }
+    }
+
+    /// Both with this base probability and a packet that came then: one is asked each millisecond, the other one at the end.
+    fn asked_often_and_once(config: &Config, p: f64, came_us: u64) -> [f64; 2] {
+        let [mut often, mut once] = [(); 2].map(|()| with(config));
+        for queue in [&mut often, &mut once] {
+            offer(queue, came_us, 0, Ecn::NotEct);
+            queue.pi2.p = p;
+        }
+        (0..100).for_each(|ms| often.catch_up(Instant::from_millis(ms)));
+        once.catch_up(Instant::from_millis(99));
+        [often, once].map(|queue| queue.pi2.p)
+    }
+
+    #[test]
+    fn no_update_is_skipped_while_the_probability_moves() {
+        // At 15 ms it has waited for 0.4 ms: 0.15 * (0.4 - 15) ms + 3 * 0.4 ms is below nothing, not so later.
+        let [often, once] = asked_often_and_once(&Config::default(), 0.0, 14_600);
+        assert!(often > 0.2 && often == once, "{often} {once}");
+        // Below a target of a second alpha takes more than beta gives, also from 1: twice in 99 ms, as
+        // Tupdate = RTT_max/3, alpha = 1/3 Hz, beta = 3 Hz: 1 - 0.967/3 + 0.1 - 0.933/3 + 0.1.
+        let slow = Config { target: Duration::from_secs(1), ..Config::default() };
+        let [often, once] = asked_often_and_once(&slow, 1.0, 0);
+        assert!((often - 0.567).abs() < 1e-3 && often == once, "{often} {once}");
     }
 
     #[test]
@@ -470,6 +495,19 @@ mod tests {
         }
         assert!(queue.clear().iter().map(|packet| packet.handle).eq(0..4));
         assert_eq!(queue.dequeue(Instant::from_millis(1)), None);
+    }
+
+    #[test]
+    fn both_queues_together_are_full_or_not() {
+        let mut queue = with(&Config { limit: Some(QueueLimit::Packets(2)), ..Config::default() });
+        offer(&mut queue, 0, 0, Ecn::NotEct);
+        offer(&mut queue, 0, 1, Ecn::Ect1);
+        assert_eq!(queue.occupancy(), Occupancy { packets: 2, bytes: Bytes(3000) });
+        for half in [&queue.classic, &queue.l4s] {
+            assert_eq!(half.backlog.occupancy().packets, 1);
+        }
+        let packet = *queue.l4s.backlog.first().unwrap();
+        assert_eq!(queue.enqueue(Instant::ZERO, packet, Occupancy::default()), Err(Cause::QueueFull));
     }
 
     #[test]
@@ -519,5 +557,7 @@ mod tests {
             config.parameters().iter().map(|one| format!("{} {}", one.key, one.value)).collect();
         assert_eq!(said[..3], ["limit 10000pkt", "target 15ms", "rtt_max 100ms"]);
         assert_eq!(said[3..], ["threshold 800us", "range 400us", "classic_share 10%"]);
+        assert!(config.about().contains("RFC 9332"));
+        assert_eq!((config.name(), config.limit()), ("dualpi2", Some(QueueLimit::Packets(10_000))));
     }
 }

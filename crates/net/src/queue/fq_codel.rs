@@ -399,6 +399,16 @@ mod tests {
     }
 
     #[test]
+    fn who_has_room_is_taken_after_a_batch_was_thrown_out() {
+        let mut queues = queues(Some(QueueLimit::Packets(200)));
+        offer_all(&mut queues, 0, 7, 0..201, 100);
+        assert_eq!((queues.thrown.len(), queues.occupancy().packets), (BATCH, 137));
+        offer_all(&mut queues, 0, 7, 201..264, 100);
+        assert_eq!(offer(&mut queues, 0, 7, 264, 100), Err(Cause::QueueFull), "nothing is thrown out for it");
+        assert_eq!((queues.thrown.len(), queues.occupancy().packets), (BATCH, 200));
+    }
+
+    #[test]
     fn each_flow_has_a_codel_of_its_own() {
         let mut queues = queues(None);
         let mut dropped = Vec::new();

@@ -335,6 +335,68 @@ mod tests {
     }
 
     #[test]
+    fn nothing_waits_still_after_a_drop_of_what_found_nothing() {
+        let mut red = red();
+        red.config.weight = 1_000;
+        red.s = Some(Duration::from_millis(2));
+        (red.avg, red.q_time) = (40.0, None);
+        assert_eq!(offer(&mut red, 12, Ecn::NotEct), Err(Cause::Aqm), "above twice the upper threshold");
+        // 36 after it; three might have left in 6 ms.
+        red.average(Instant::from_millis(18));
+        assert!((red.avg - 36.0 * 0.6561).abs() < 1e-9, "{}", red.avg);
+        // Where one waits that time is not idle.
+        (red.avg, red.q_time) = (0.0, None);
+        offer(&mut red, 20, Ecn::NotEct).unwrap();
+        red.avg = 40.0;
+        assert_eq!(offer(&mut red, 22, Ecn::NotEct), Err(Cause::Aqm));
+        assert_eq!(red.q_time, None);
+    }
+
+    #[test]
+    fn two_that_leave_at_once_say_nothing_of_how_long_a_packet_takes() {
+        let mut red = red();
+        for _ in 0..3 {
+            offer(&mut red, 0, Ecn::NotEct).unwrap();
+        }
+        let took = [1, 3, 3].map(|ms| {
+            red.dequeue(Instant::from_millis(ms));
+            red.s
+        });
+        assert_eq!(took, [None, Some(Duration::from_millis(2)), Some(Duration::from_millis(2))]);
+    }
+
+    #[test]
+    fn p_b_rises_to_the_upper_threshold_and_gently_beyond() {
+        let mut red = red();
+        for (avg, p_b) in [(5.0, 0.0), (10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0)] {
+            red.avg = avg;
+            assert!((red.p_b() - p_b).abs() < 1e-12, "{avg}: {}", red.p_b());
+        }
+    }
+
+    #[test]
+    fn packets_are_counted_from_the_lower_threshold_on() {
+        let mut red = red();
+        red.avg = 5.0;
+        assert_eq!(
+            [(); 2].map(|()| (red.judge(), red.count)),
+            [(Fate::Waits, Some(0)), (Fate::Waits, Some(1))]
+        );
+        red.avg = 4.99;
+        assert_eq!([(); 2].map(|()| (red.judge(), red.count)), [(Fate::Waits, None); 2]);
+    }
+
+    #[test]
+    fn the_upper_threshold_itself_is_above() {
+        // RFC 3168 §7. The tenth packet of those that waited is the last one that may.
+        for (avg, fate) in [(14.999, Fate::Early), (15.0, Fate::Dropped)] {
+            let mut red = red();
+            (red.avg, red.count) = (avg, Some(10));
+            assert_eq!((red.judge(), red.count), (fate, Some(0)), "{avg}");
+        }
+    }
+
+    #[test]
     fn what_finds_it_full_is_dropped() {
         let config = Config { limit: Some(QueueLimit::Packets(2)), ..Config::default() };
         let mut red = Red::new(&config, Stream::new(1, "queue"));

@@ -14,7 +14,7 @@ use super::discipline::Queue;
 use super::icmp::Unreachable;
 use super::offload::Offload;
 use super::options::Options;
-use super::path_mtu::Way;
+use super::routes::Way;
 use super::send_queue::SendQueue;
 use super::stamps::Stamps;
 use crate::{Route, Settings};

@@ -15,6 +15,7 @@ mod options;
 mod packets;
 mod path_mtu;
 mod reading;
+mod routes;
 mod send_queue;
 mod stamping;
 mod stamps;
@@ -36,8 +37,8 @@ use crate::{Route, Settings};
 use connection::Connection;
 pub use discipline::Queue;
 use options::Options;
-use path_mtu::Routes;
 pub use reading::{Control, Message, Polled};
+use routes::Routes;
 
 /// A descriptor.
 pub type Fd = i32;

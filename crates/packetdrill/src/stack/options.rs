@@ -6,7 +6,8 @@ use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Nagle, ReceiveMemory};
 
 use super::help::{self, Help};
-use super::path_mtu::{Discovery, Way, segment_in};
+use super::path_mtu::{Discovery, segment_in};
+use super::routes::Way;
 use super::{Errno, Fd, Kind, Stack, info};
 use crate::Settings;
 

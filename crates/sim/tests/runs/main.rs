@@ -11,6 +11,7 @@ mod chains;
 mod datagrams;
 mod determinism;
 mod dialogues;
+mod dynamic;
 mod eln;
 mod end_notice;
 mod impairments;

@@ -446,6 +446,16 @@ mod tests {
         assert_eq!(taken(&mut sampler), (0, 2000));
         sampler.on_delivered(MS(120), 1000, 1500);
         assert_eq!(taken(&mut sampler), (500, 2500));
+        assert_eq!(sampler.total(), 2500);
+    }
+
+    #[test]
+    fn of_all_that_an_acknowledgement_delivers_the_newest_counts() {
+        let mut sampler = flown(3);
+        // What was SACKed is told before the hole that is filled.
+        sampler.on_delivered(MS(110), 2000, 3000);
+        sampler.on_delivered(MS(110), 0, 1000);
+        assert_eq!(sampler.take_delivery(1000).newest.unwrap().in_flight, 3000);
     }
 
     /// As [`sent`], with a segment more in flight each time.
@@ -496,6 +506,11 @@ mod tests {
         assert_eq!(told(0, 1000..3500), [(2000, 1000), (3000, 1000)]);
         assert_eq!(told(300, 0..3500), [(1000, 700)]);
         assert_eq!(told(0, 3999..u64::MAX), [(4000, 1000), (5000, 1000)]);
+    }
+
+    #[test]
+    fn what_ends_where_the_outstanding_begins_is_not_lost() {
+        assert_eq!(lost(&mut flown(2), 1000, 2000), [(2000, 1000, 2000, 1000)]);
     }
 
     #[test]

@@ -214,6 +214,10 @@ mod tests {
         westwood.octets = 3200;
         westwood.measure(MS(400), MS(200));
         assert_eq!((westwood.once, westwood.bandwidth), (9000, 8125));
+        // Only a filter that is empty whole takes a sample as it is.
+        (westwood.once, westwood.bandwidth, westwood.octets) = (0, 8000, 1600);
+        westwood.measure(MS(600), MS(400));
+        assert_eq!((westwood.once, westwood.bandwidth), (1000, 7125));
     }
 
     #[test]
