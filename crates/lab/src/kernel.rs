@@ -178,6 +178,7 @@ fn initial_window(config: &Config) -> u32 {
         // RFC 3390 §1: min(4 * MSS, max(2 * MSS, 4380 bytes)).
         InitialWindow::Rfc3390 => (4380 / u32::from(config.mss).max(1)).clamp(2, 4),
         InitialWindow::Ten => 10,
+        InitialWindow::Segments(n) => n,
     }
 }
 

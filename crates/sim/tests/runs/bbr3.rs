@@ -56,15 +56,20 @@ fn a_shallow_queue_loses_less_than_two_in_a_hundred() {
     }
 }
 
-/// What the first of two downloads gets of both, the other one by `other`, through a queue of so many segments.
+/// What the first of two downloads gets of both, the other one by `other`, through a queue of so many segments: the median of five
+/// runs.
 fn share(scheme: &str, other: &str, queue: u32) -> f64 {
     let both = format!(
         "jitter = \"1s\"\n[[flows]]\nfrom = \"server\"\nto = \"client\"\njitter = \"1s\"\ntcp = \"{other}\"\n"
     );
-    let run = result(&scenario(&path(60, &format!("queue = \"{queue}pkt\""), &both)), scheme, 1);
-    let both = goodputs(&run);
-    assert!(both[0] + both[1] > 16.5, "{both:?}");
-    both[0] / (both[0] + both[1])
+    let network = scenario(&path(60, &format!("queue = \"{queue}pkt\""), &both));
+    let mut shares = [1, 2, 3, 4, 5].map(|seed| {
+        let both = goodputs(&result(&network, scheme, seed));
+        assert!(both[0] + both[1] > 16.5, "{both:?}");
+        both[0] / (both[0] + both[1])
+    });
+    shares.sort_by(f64::total_cmp);
+    shares[2]
 }
 
 #[test]
