@@ -255,8 +255,8 @@ pub struct Config {
     /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
     /// dropped without a word (`tcp_ack`); challenge ACKs are 500 ms apart (`tcp_oow_rate_limited`); closed windows are probed without
-    /// data (`tcp_xmit_probe_skb`); keep-alive ends with a reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed (`tcp_fin`); a SACK block counts
-    /// whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
+    /// data (`tcp_xmit_probe_skb`); keep-alive ends with a reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed
+    /// (`tcp_fin`); a SACK block counts whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
     /// again is no small segment for Nagle's algorithm (`tcp_minshall_update`); a smaller path MTU makes only longer segments go again
     /// (`tcp_simple_retransmit`); SACK blocks of an acknowledgement that others have overtaken count (`tcp_ack`, `old_ack`); cwnd does not
     /// restart after idle times while the peer's window is closed (`tcp_slow_start_after_idle_check`); a FIN takes the place of a DSACK
@@ -305,8 +305,8 @@ pub struct Config {
     pub time_wait: Duration,
     /// Real bytes the send buffer holds; synthetic payload takes no memory and is not bounded by it.
     pub send_buffer: Bytes,
-    /// Let the send buffer grow with the window, count memory, and take more once a third of it is free, as Linux does
-    /// (`tcp_sndbuf_expand`): for applications that always have more ([`crate::Endpoint::write_room`]), synthetic payload too.
+    /// Let the send buffer grow with the window, count memory, and wake the writer once a third of it is free, as Linux does
+    /// (`tcp_sndbuf_expand`): for applications that always have more ([`crate::Endpoint::is_writable`]), synthetic payload too.
     pub send_autotuning: bool,
     /// What the receive window offers at most.
     pub receive_buffer: Bytes,

@@ -232,10 +232,10 @@ tcp_settings! {
     time_wait: Span,
     /// Real bytes the send buffer holds.
     send_buffer: Size,
-    /// What the receive window offers at most.
-    receive_buffer: Size,
     /// Let the send buffer grow with the window and count memory, as Linux does, for applications that always have more.
     send_autotuning: bool,
+    /// What the receive window offers at most.
+    receive_buffer: Size,
     /// Begin with a window of 64 KiB and open it as data arrives, as Linux does.
     receive_autotuning: bool,
     /// What the sender does about notifications of the receiver's access link ([vho] §3.1). Default: nothing.
