@@ -160,6 +160,19 @@ def test_a_kernel_s_own_bbr_keeps_its_rate_where_cubic_does_not() -> None:
 
 
 @real
+@pytest.mark.skipif(not BBR, reason="this kernel has no BBR")
+def test_a_small_send_buffer_keeps_bbr_in_its_start_up_as_in_the_simulator() -> None:
+    """docs/explanation/fidelity.md, "A send buffer that is too small"."""
+    path = hf.load("long-path", [("duration", "20s"), ("events.0.times", "2")])
+    for backend in ("sim", "lab"):
+        small, large = path.compare(["linux-bbr", "linux-bbr-16mb"], backends=[backend])
+        repeated = [run.aggregate.retransmitted_segments for run in (small, large)]
+        assert repeated[0] is not None
+        assert repeated[1] is not None
+        assert repeated[0] > 1.5 * repeated[1], backend
+
+
+@real
 def test_a_congestion_control_that_this_kernel_lacks_is_said_before_anything_runs(
     handfast: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,7 +199,7 @@ mod tests {
         let mut memory = SendMemory::new(4 << 20, 2);
         let mut at = Instant::ZERO;
         let mut later = |memory: &mut SendMemory, load: Load| {
-            at = at + Duration::from_nanos(1);
+            at += Duration::from_nanos(1);
             memory.is_writable(at, &load, MSS, || 5)
         };
         // 46,080 less 14,480 in flight, the window full, in five buffers, and one that waits: 15,360 have to be free.
