@@ -7,7 +7,7 @@ use crate::send::memory::{self, Load};
 
 impl Endpoint {
     /// Whether an application that always has more may write: always, without [`crate::Config::send_autotuning`]. It sleeps until a
-    /// third of the buffer is free, and then writes as long as it is asked at one moment, until the buffer is full.
+    /// third of the buffer is free. Then it writes on, at one moment, as long as what it writes leaves.
     #[inline]
     pub fn is_writable(&mut self, now: Instant) -> bool {
         self.tx.memory.is_none() || self.has_memory(now)

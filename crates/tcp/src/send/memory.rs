@@ -1,8 +1,8 @@
 //! The memory that a send buffer takes, and how it grows, as in Linux: `sk_wmem_queued` below `sk_sndbuf` (`tcp_sndbuf_expand`,
 //! `tcp_new_space`, `sk_stream_is_writeable`).
 //!
-//! An application that always has more to write fills it, sleeps until a third is free again, and may find that everything has left
-//! meanwhile: then what was sent last was limited by the application, not by the path (`tcp_rate_check_app_limited`).
+//! An application that always has more sleeps until a third is free, and may find that everything has left meanwhile: then what was
+//! sent last was limited by the application, not by the path (`tcp_rate_check_app_limited`).
 
 use handfast_core::{Duration, Instant};
 
