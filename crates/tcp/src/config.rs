@@ -262,7 +262,8 @@ pub struct Config {
     /// restart after idle times while the peer's window is closed (`tcp_slow_start_after_idle_check`); a FIN takes the place of a DSACK
     /// that is due (`tcp_fin`), and beyond a hole is SACKed (`tcp_data_queue_ofo`); cwnd counts small segments as segments
     /// (`tcp_packets_in_flight`); a tail loss probe is the last segment as it left (`tcp_send_loss_probe`); what goes again is not
-    /// joined with the segment that left last (`tcp_can_collapse`).
+    /// joined with the segment that left last (`tcp_can_collapse`); a segment that ends where the last acknowledgement pointed, or
+    /// later, is acceptable (`tcp_sequence`).
     pub linux_details: bool,
     /// Small segments.
     pub nagle: Nagle,

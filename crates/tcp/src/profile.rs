@@ -118,6 +118,7 @@ fn linux() -> Config {
         syn_retries: 6,
         data_retries: 15,
         send_buffer: Bytes(4_194_304),
+        linux_details: true,
         send_autotuning: true,
         // tcp_rmem[2], 32 MiB, as far as it counts as window.
         receive_buffer: Bytes(33_554_432 * 158 / 256),

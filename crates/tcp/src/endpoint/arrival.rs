@@ -43,7 +43,10 @@ impl Endpoint {
         // RFC 7323 §5.3, R3: a segment that is dropped leaves no timestamp.
         self.note_timestamp(now, segment, start);
         // Seventh and eighth: payload, FIN.
-        if segment.seq_len() > 0 {
+        let len = segment.seq_len();
+        if len > 0 && start + i64::from(len) <= 0 {
+            self.on_old_text(segment);
+        } else if len > 0 {
             self.on_text(now, segment, start);
         }
         self.after_ack(now);
@@ -74,6 +77,9 @@ impl Endpoint {
         if self.rx.memory.is_some() && start + len > window {
             return self.takes_beyond(start, window, segment);
         }
+        if start + len <= 0 && self.takes_old(start + len) {
+            return true;
+        }
         if len == 0 {
             // The table wants it left of the right edge. A sender that has filled the window acknowledges from the edge
             // itself, and losing such ACKs can lock both sides, so the edge counts (as in Linux).
@@ -81,6 +87,15 @@ impl Endpoint {
         }
         // Table 5's last rows, and §3.10.7.4: with a closed window a segment at RCV.NXT still counts for its ACK.
         if window == 0 { start <= 0 && start + len > 0 } else { start < window && start + len > 0 }
+    }
+
+    /// Linux's left edge is RCV.NXT as it was last sent (`tcp_sequence`, `rcv_wup`), not RCV.NXT: a segment that goes again because only
+    /// its acknowledgement was lost, or is delayed, still counts for its ACK and its timestamp. `end` is relative to RCV.NXT.
+    fn takes_old(&self, end: i64) -> bool {
+        // `tcp_check_req` and `tcp_timewait_state_process` judge by RFC 9293's table.
+        self.config.linux_details
+            && !matches!(self.state, State::SynReceived | State::TimeWait)
+            && end >= self.rx.relative(self.rx.last_ack_sent)
     }
 
     /// Where memory counts (`tcp_sequence`): a segment that ends beyond the window is taken if nothing waits to be read, or if only its FIN
@@ -115,10 +130,7 @@ impl Endpoint {
         if start == -1 && segment.seq_len() == 0 {
             self.on_ack_before_probe(now, segment);
         }
-        if !segment.payload.is_empty() {
-            self.counters.data_segments_received += 1;
-            self.note_old_payload(segment);
-        }
+        self.note_old_text(segment);
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             // RFC 9293 §3.10.7.4, eighth: acknowledge the repeated FIN and restart 2 MSL.
             self.start_time_wait(now);
@@ -150,6 +162,19 @@ impl Endpoint {
                 self.settle_ecn_again(segment);
             }
             self.tx.nxt = 0;
+        }
+    }
+
+    /// All of an acceptable segment has arrived before: its acknowledgement goes out at once (`tcp_data_queue`).
+    fn on_old_text(&mut self, segment: &Segment) {
+        self.rx.ack_now = true;
+        self.note_old_text(segment);
+    }
+
+    fn note_old_text(&mut self, segment: &Segment) {
+        if !segment.payload.is_empty() {
+            self.counters.data_segments_received += 1;
+            self.note_old_payload(segment);
         }
     }
 

@@ -85,6 +85,37 @@ fn ts_recent_follows_the_segment_that_spans_the_last_acknowledgement() {
 }
 
 #[test]
+fn a_segment_that_goes_again_leaves_its_timestamp_as_linux_has_it() {
+    // RFC 9293 §3.10.7.4, table 5, refuses a segment that lies before RCV.NXT. `tcp_sequence` takes what does not end before RCV.NXT as
+    // it was last sent, and `tcp_replace_ts_recent` its timestamp: the answer names the repetition, not the segment that it repeats.
+    for (linux_details, echoes) in [(true, 30), (false, 20)] {
+        let mut s = server(Config { linux_details, ..stamped() });
+        assert_eq!(echo(&mut s, &from_peer(Flags::ACK, 1, 100, 10)), Some(10));
+        assert_eq!(echo(&mut s, &from_peer(Flags::ACK, 101, 100, 20)), Some(20));
+        let again = from_peer(Flags::ACK, 101, 100, 30);
+        assert_eq!(echo(&mut s, &again), Some(echoes), "{linux_details}");
+        // What ends before it is refused by both.
+        assert_eq!(echo(&mut s, &from_peer(Flags::ACK, 1, 100, 40)), Some(echoes), "{linux_details}");
+        assert_eq!((s.readable(), s.counters().duplicate_segments_received), (200, 2), "{linux_details}");
+    }
+}
+
+#[test]
+fn a_repetition_counts_while_its_acknowledgement_waits_as_linux_has_it() {
+    // As above, and what it acknowledges counts too: here all that the server has sent.
+    for (linux_details, echoes, left) in [(true, 20, 0), (false, 10, 500)] {
+        let mut s = server(Config { linux_details, delayed_ack: MS(40), ..stamped() });
+        assert_eq!(echo(&mut s, &from_peer(Flags::ACK, 1, 100, 10)), None);
+        s.write(Payload::Synthetic { stream: 2, offset: 0, len: 500 });
+        next(&mut s).expect("the payload, with the acknowledgement");
+        assert_eq!(echo(&mut s, &from_peer(Flags::ACK, 101, 100, 10)), None);
+        let again = Segment { ack: SeqNum(601), ..from_peer(Flags::ACK, 101, 100, 20) };
+        assert_eq!(echo(&mut s, &again), Some(echoes), "{linux_details}");
+        assert_eq!((s.snapshot(NOW).flight_size, s.readable()), (left, 200), "{linux_details}");
+    }
+}
+
+#[test]
 fn with_delayed_acknowledgements_the_earliest_segment_is_echoed() {
     // RFC 7323 §4.3 (A).
     let mut s = server(Config { delayed_ack: MS(40), ..stamped() });
