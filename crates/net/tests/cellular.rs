@@ -83,6 +83,21 @@ fn a_slot_carries_what_the_rate_gives_in_it() {
     }
 }
 
+#[test]
+fn a_packet_waits_for_a_slot_that_begins_after_it_came() {
+    // Each fills its block to the last byte, so that nothing tells the link that the queue is empty but the queue.
+    let mut link = link(clean(Profile::lte()));
+    for handle in 0..20 {
+        let sent = us(u64::from(handle) * 7_300);
+        drain(&mut link, sent);
+        link.enqueue(sent, handle, Bytes(1500), true).unwrap();
+        let out = delivered(&drain(&mut link, sent + Duration::from_millis(7)));
+        let taken = out[0].0.since(sent).as_secs_f64() * 1e3;
+        // A slot on the air and 3 ms of decoding, after less than a slot of waiting.
+        assert!(out.len() == 1 && (4.0..5.0).contains(&taken), "{handle}: {taken} ms");
+    }
+}
+
 /// One block in ten is sent twice, and one in a hundred of them once more, and once more.
 #[test]
 fn what_a_radio_carries_of_new_data_is_less_than_its_rate() {

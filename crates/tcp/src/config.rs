@@ -251,7 +251,7 @@ pub struct Config {
     /// With `cwnd_validation`: cwnd decays where it is not used; else only its growth stops (Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// What Linux does besides what profile `linux` imitates, where packetdrill's scripts see it. In slow start cwnd grows as long as
+    /// Small rules of Linux that packetdrill's scripts showed, for the profiles of Linux. In slow start cwnd grows as long as
     /// it is less than twice what was in flight (`tcp_is_cwnd_limited`); without SACK duplicates count as arrivals
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
     /// dropped without a word (`tcp_ack`); challenge ACKs are 500 ms apart (`tcp_oow_rate_limited`); closed windows are probed without

@@ -73,8 +73,10 @@ impl<H: Copy> Link<H> {
         let size = Bytes(u64::from(size));
         let packet =
             PacketMeta { handle, size, flow: class.flow, ecn: class.ecn, has_payload, enqueued_at: now };
+        // What asked last may have stopped for want of room, with the last packet: then nothing was ready until now.
+        let was_empty = queued.discipline.occupancy().packets == 0;
         queued.discipline.enqueue(now, packet, sending)?;
-        queued.ready = queued.ready.min(now);
+        queued.ready = if was_empty { now } else { queued.ready.min(now) };
         if let Some(cell) = &mut queued.cell {
             cell.notice(now);
         }
@@ -109,7 +111,10 @@ impl<H: Copy> Link<H> {
                     queued.ready = later.unwrap_or(Instant::MAX);
                     return None;
                 }
-                Some(Verdict::Send(packet)) => return Some(packet),
+                Some(Verdict::Send(packet)) => {
+                    debug_assert!(packet.enqueued_at <= at, "it leaves before it has come");
+                    return Some(packet);
+                }
                 Some(Verdict::Mark(packet)) => {
                     queued.decided.push_back((at, Exit::Marked { handle: packet.handle }));
                     counters.marked += 1;

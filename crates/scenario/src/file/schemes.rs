@@ -264,7 +264,8 @@ mod tests {
         // Fields stand four spaces in; what is within them stands further in.
         let fields = printed.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
         let fields: Vec<&str> = fields.map(|(name, _)| name).filter(|name| !name.starts_with(' ')).collect();
-        // What the owner of a connection asks for is not the scenario's to set, nor what packetdrill's scripts ask for.
+        // What the owner of a connection asks for is not the scenario's to set, nor what packetdrill's scripts ask for, nor what a
+        // profile of Linux stands for as a whole.
         let of_others = ["reserved", "keeps_writes", "loss_probes", "idle_restart", "linux_details"];
         let fields: Vec<&str> = fields.into_iter().filter(|name| !of_others.contains(name)).collect();
         assert_eq!(fields, TCP_SETTINGS);

@@ -256,7 +256,7 @@ fn parity_brings_back_what_a_repair_would_have_to() {
             ["parities", "recovered", "requests_timeout", "needless_repeats"].map(|name| counted(&run, name));
         (run.aggregate.delivered_bytes().unwrap(), counts)
     });
-    assert_eq!((without, with), ((529_472, [0, 0, 56, 57]), (529_368, [223, 20, 25, 97])));
+    assert_eq!((without, with), ((524_104, [0, 0, 57, 87]), (478_944, [215, 24, 44, 107])));
 }
 
 /// RFC 8985 §6.2: a receiving edge that holds packets no longer than RACK's window shows the hosts holes that repairs fill.

@@ -44,7 +44,8 @@ fn what_overtakes_looks_lost_to_a_host_and_not_across_sdtp() {
     // RFC 5681 §3.2: three duplicate acknowledgments, of packets that have only come late.
     assert!(reno.flows[0].metrics.retransmitted_segments().unwrap() > 4);
     assert_eq!(sdtp.flows[0].metrics.retransmitted_segments(), Some(0));
-    assert!(took_ms(&reno) > took_ms(&one_path) && took_ms(&one_path) > took_ms(&sdtp));
+    // Reno waits for timeouts on one path too, where its slow start overruns the queue.
+    assert!(took_ms(&sdtp) < took_ms(&reno).min(took_ms(&one_path)));
 }
 
 #[test]
