@@ -1,13 +1,15 @@
 //! Where segments end, for a sender that lets a SACK block count whole segments only (Linux's `tcp_match_skb_to_sack`).
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 use super::scoreboard::Range;
+use crate::trim::trim;
 
 /// Ends of the segments that are outstanding: as many as those, which the send buffer bounds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cuts {
-    ends: BTreeSet<u64>,
+    /// In order. Each segment that leaves asks how many there are, so that is a difference of two places.
+    ends: VecDeque<u64>,
     una: u64,
     latest: u64,
     /// Segments that were acknowledged, and those of them that the last acknowledgement brought.
@@ -19,7 +21,12 @@ impl Cuts {
     /// A segment leaves.
     pub(super) fn insert(&mut self, start: u64, end: u64) {
         self.latest = start;
-        self.ends.insert(end);
+        // Nearly all are new.
+        if self.ends.back().is_none_or(|&last| last < end) {
+            self.ends.push_back(end);
+        } else if let Err(place) = self.ends.binary_search(&end) {
+            self.ends.insert(place, end);
+        }
     }
 
     /// Where the segment begins that left last.
@@ -32,8 +39,16 @@ impl Cuts {
         self.newly = self.count(self.una, una);
         self.acknowledged += self.newly;
         self.una = una;
-        self.ends = self.ends.split_off(&una);
-        self.ends.insert(una);
+        while self.ends.front().is_some_and(|&end| end <= una) {
+            self.ends.pop_front();
+        }
+        trim(&mut self.ends);
+        self.ends.push_front(una);
+    }
+
+    /// How many segments end at `end` or before.
+    fn until(&self, end: u64) -> usize {
+        self.ends.partition_point(|&other| other <= end)
     }
 
     pub(super) fn acknowledged(&self) -> u64 {
@@ -46,25 +61,27 @@ impl Cuts {
 
     /// How many segments end behind `una`, up to `max`.
     pub(super) fn count(&self, una: u64, max: u64) -> u64 {
-        self.ends.range(una + 1..).take_while(|&&end| end <= max).count() as u64
+        self.until(max).saturating_sub(self.until(una)) as u64
     }
 
     /// Where the last segment begins that ends at `end`.
     pub(super) fn last_before(&self, end: u64) -> Option<u64> {
-        self.ends.range(..end).next_back().copied()
+        let place = self.ends.partition_point(|&other| other < end);
+        self.ends.get(place.checked_sub(1)?).copied()
     }
 
     /// Where the last segment outstanding ends that is longer than `smss`; the first begins at `una`.
     pub(super) fn longer(&self, una: u64, smss: u64) -> Option<u64> {
         let mut start = una;
-        let longer = self.ends.range(una..).filter(|&&end| end - std::mem::replace(&mut start, end) > smss);
+        let first = self.until(una);
+        let longer = self.ends.range(first..).filter(|&&end| end - std::mem::replace(&mut start, end) > smss);
         longer.last().copied()
     }
 
     /// The whole segments of a block; [`None`]: it has none.
     pub(super) fn whole(&self, block: Range) -> Option<Range> {
-        let start = *self.ends.range(block.start..).next()?;
-        let end = *self.ends.range(..=block.end).next_back()?;
+        let start = *self.ends.get(self.ends.partition_point(|&end| end < block.start))?;
+        let end = *self.ends.get(self.until(block.end).checked_sub(1)?)?;
         (start < end).then_some(Range { start, end })
     }
 }
@@ -72,6 +89,22 @@ impl Cuts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_kept_in_order_and_once_and_a_burst_s_memory_is_given_back() {
+        let mut cuts = Cuts::default();
+        cuts.advance(0);
+        for end in (1..=10_000).rev().step_by(2).chain(1..=10_000) {
+            cuts.insert(end - 1, end);
+        }
+        assert_eq!(
+            [(0, 10_000), (0, 3), (9_999, u64::MAX)].map(|(una, max)| cuts.count(una, max)),
+            [10_000, 3, 1]
+        );
+        cuts.advance(10_000);
+        assert_eq!((cuts.newly_acknowledged(), cuts.count(0, u64::MAX)), (10_000, 1));
+        assert!(cuts.ends.capacity() < 1_000, "{}", cuts.ends.capacity());
+    }
 
     #[test]
     fn the_first_segment_is_known_though_nothing_was_acknowledged() {
