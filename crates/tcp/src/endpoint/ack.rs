@@ -58,7 +58,10 @@ impl Endpoint {
         self.update_window(segment, ack, window);
         if probing && ack == self.tx.una {
             self.tx.retries = 0;
-            self.note_answer(now);
+            // "if the user specifies a TCP_USER_TIMEOUT, we kill the socket" though probes are answered (`tcp_probe_timer`).
+            if window > 0 || !self.config.linux_details {
+                self.note_answer(now);
+            }
         }
         if self.ecn.is_some() {
             self.note_echo(segment, ack);

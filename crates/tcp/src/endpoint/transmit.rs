@@ -85,6 +85,8 @@ impl Endpoint {
     fn old_octet(&mut self, now: Instant) -> Transmit {
         self.tx.probe_due = false;
         self.counters.segments_sent += 1;
+        // `tcp_probe_timer`: a user timeout counts from the first probe of a closed window.
+        self.begin_waiting(now, || true);
         self.build(now, self.tx.una - 1, Payload::EMPTY, Flags::ACK)
     }
 

@@ -211,3 +211,17 @@ fn linux_counts_a_user_timeout_from_the_first_repetition() {
         assert_eq!(died, Some(3000 + if linux_details { first } else { 0 }));
     }
 }
+
+#[test]
+fn linux_ends_a_connection_with_a_user_timeout_though_probes_are_answered() {
+    // `tcp_probe_timer`: "if the user specifies a TCP_USER_TIMEOUT, we kill the socket"; it counts from the first probe.
+    for linux_details in [false, true] {
+        let receiver = Config { receive_buffer: handfast_core::Bytes(4000), ..plain("sack") };
+        let mut s = bulk_to(Config { linux_details, ..hurried() }, receiver, 10);
+        s.pair.reading = false;
+        s.run(60_000, |_| Fate::Deliver);
+        let died = s.events().iter().find(|e| e.1 == Event::Died(Death::UserTimeout)).map(|e| e.0);
+        assert_eq!(died.is_some(), linux_details, "{died:?}");
+        assert!(died.is_none_or(|at| (3200..5000).contains(&at)), "{died:?}");
+    }
+}
