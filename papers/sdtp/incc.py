@@ -191,5 +191,5 @@ def control(runs: Runs) -> Finding:
             f"{at(apart, 'incast', 'drop-tail', 'linux', 'cache')} s, and until the last "
             f"{at(last, 'incast', 'drop-tail', 'linux', 'cache', 'cache-native')} s with linux, cache and short headers"
         ),
-        remark="The simulator has CoDel, and neither FQ-CoDel nor hosts that do ECN: these rivals are missing",
+        remark="FQ-CoDel and ECN were not run beside them: these rivals are missing",
     )

@@ -256,7 +256,7 @@ pub struct Config {
     /// (`tcp_remove_reno_sacks`); segments without timestamps are taken (`tcp_validate_incoming`); what acknowledges the unsent is
     /// dropped without a word (`tcp_ack`); challenge ACKs are 500 ms apart (`tcp_oow_rate_limited`); closed windows are probed without
     /// data (`tcp_xmit_probe_skb`); keep-alive ends with a reset (`tcp_keepalive_timer`); the acknowledgement of a first FIN is delayed
-    /// (`tcp_fin`); a SACK block counts whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`); what goes
+    /// (`tcp_fin`); a SACK block counts whole segments only (`tcp_match_skb_to_sack`); a user timeout counts from the first repetition (`retransmits_timed_out`), or the first probe of a closed window (`tcp_probe_timer`); what goes
     /// again is no small segment for Nagle's algorithm (`tcp_minshall_update`); a smaller path MTU makes only longer segments go again
     /// (`tcp_simple_retransmit`); SACK blocks of an acknowledgement that others have overtaken count (`tcp_ack`, `old_ack`); cwnd does not
     /// restart after idle times while the peer's window is closed (`tcp_slow_start_after_idle_check`); a FIN takes the place of a DSACK

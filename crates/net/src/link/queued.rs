@@ -73,7 +73,8 @@ impl<H: Copy> Link<H> {
         let size = Bytes(u64::from(size));
         let packet =
             PacketMeta { handle, size, flow: class.flow, ecn: class.ecn, has_payload, enqueued_at: now };
-        // What asked last may have stopped for want of room, with the last packet: then nothing was ready until now.
+        // Where a block was full with the last packet, the discipline was not asked again, and `ready` lies in the past: `now` of
+        // [`Discipline`] would go back.
         let was_empty = queued.discipline.occupancy().packets == 0;
         queued.discipline.enqueue(now, packet, sending)?;
         queued.ready = if was_empty { now } else { queued.ready.min(now) };
@@ -116,6 +117,7 @@ impl<H: Copy> Link<H> {
                     return Some(packet);
                 }
                 Some(Verdict::Mark(packet)) => {
+                    debug_assert!(packet.enqueued_at <= at, "it leaves before it has come");
                     queued.decided.push_back((at, Exit::Marked { handle: packet.handle }));
                     counters.marked += 1;
                     return Some(packet);
