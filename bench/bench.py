@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from cases import DUMBBELL, DUMBBELL_10000, DUMBBELL_BBR, SNOOP, STREET, WIRELESS, Case, ns2_missing
+from cases import DUMBBELL, DUMBBELL_10000, DUMBBELL_BBR, LONG_PATH, SNOOP, STREET, WIRELESS, Case, ns2_missing
 from gate import Gate
 from measure import ROOT, Failed, Sample, build_runner, say
 
@@ -34,6 +34,8 @@ SERIES_GATE = 1.5
 """Most processor time with time series, relative to the time without."""
 SCALE_GATE = 2.5
 """Highest cost of a packet at 10,000 flows, relative to that at 100."""
+WINDOW_GATE = 2.5
+"""Highest cost of a packet in a window of 20,000 segments, relative to that of 100 flows with 34 each."""
 MEMORY_GATE_MB = 50.0
 """Most memory of a run, 10^6 bytes."""
 MB_PER_MIB = 1.048576
@@ -102,6 +104,7 @@ class Bench:
         for case in (WIRELESS, DUMBBELL):
             self.with_series(case)
         self.with_many_flows()
+        self.with_large_window()
         self.with_bbr()
         self.with_agents()
 
@@ -133,27 +136,29 @@ class Bench:
 
     def with_many_flows(self) -> None:
         """The price of a packet among many flows."""
-        case = DUMBBELL_10000
-        pairs = [(self.ours(case, seed), self.ours(DUMBBELL, seed)) for seed in self.seeds(case.name)]
-        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
-        self.rows.append(Row(case.name, [many for many, _ in pairs], ratio={"100 flows, cost of a packet": ratio}))
-        self.gates.append(Gate(f"{case.name}, times the cost of a packet at 100", ratio, most=SCALE_GATE))
+        ratio = self.cost(DUMBBELL_10000, DUMBBELL, "100 flows")
+        self.gates.append(Gate(f"{DUMBBELL_10000.name}, times the cost of a packet at 100", ratio, most=SCALE_GATE))
+
+    def with_large_window(self) -> None:
+        """The price of a packet among 20,000 in flight."""
+        ratio = self.cost(LONG_PATH, DUMBBELL, "100 flows")
+        self.gates.append(Gate(f"{LONG_PATH.name}, times the cost of a packet at 100 flows", ratio, most=WINDOW_GATE))
 
     def with_bbr(self) -> None:
         """The price of a packet whose sender samples delivery rates and paces."""
-        case = DUMBBELL_BBR
-        pairs = [(self.ours(case, seed), self.ours(DUMBBELL, seed)) for seed in self.seeds(case.name)]
-        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
-        self.rows.append(Row(case.name, [bbr for bbr, _ in pairs], ratio={"CUBIC, cost of a packet": ratio}))
+        self.cost(DUMBBELL_BBR, DUMBBELL, "CUBIC")
 
     def with_agents(self) -> None:
         """The price of a packet where agents look at it: users run agents."""
-        pairs = [(self.ours(SNOOP, seed), self.ours(WIRELESS, seed)) for seed in self.seeds(SNOOP.name)]
-        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
-        self.rows.append(
-            Row(SNOOP.name, [helped for helped, _ in pairs], ratio={"without Snoop, cost of a packet": ratio})
-        )
+        self.cost(SNOOP, WIRELESS, "without Snoop")
         self.rows.append(Row(STREET.name, [self.ours(STREET, seed) for seed in self.seeds(STREET.name)]))
+
+    def cost(self, case: Case, other: Case, name: str) -> float:
+        """The price of a packet beside that in the case `other`, which the table calls `name`."""
+        pairs = [(self.ours(case, seed), self.ours(other, seed)) for seed in self.seeds(case.name)]
+        ratio = round(median(b.packets_per_cpu_s / a.packets_per_cpu_s for a, b in pairs), 3)
+        self.rows.append(Row(case.name, [first for first, _ in pairs], ratio={f"{name}, cost of a packet": ratio}))
+        return ratio
 
     def ours(self, case: Case, seed: int, *, series: bool = False) -> Sample:
         """One run of ours."""

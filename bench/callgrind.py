@@ -16,12 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cases import DUMBBELL, WIRELESS, Case
+from cases import DUMBBELL, LONG_PATH, WIRELESS, Case
 from measure import WHEEL_RUNNER, Failed, build_runner, say
 
 BASELINE = Path(__file__).resolve().parent / "callgrind.json"
 TOLERANCE = 0.05
-DURATION_S = {WIRELESS.name: 300.0, DUMBBELL.name: 1.5}
+DURATION_S = {WIRELESS.name: 300.0, DUMBBELL.name: 1.5, LONG_PATH.name: 3.5}
 """Simulated seconds: 150,000 packets or so each."""
 
 
@@ -70,7 +70,7 @@ def main() -> int:
     try:
         build_runner("wheel")
         with tempfile.TemporaryDirectory() as folder:
-            cases = (WIRELESS, DUMBBELL)
+            cases = (WIRELESS, DUMBBELL, LONG_PATH)
             measured = {case.name: round(instructions_per_packet(case, Path(folder)), 1) for case in cases}
     except Failed as error:
         say(f"error: {error}")
