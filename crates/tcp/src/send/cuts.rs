@@ -48,6 +48,13 @@ impl Cuts {
 
     /// How many segments end at `end` or before.
     fn until(&self, end: u64) -> usize {
+        // Nearly all ask for `una` or the last end, and a search through a large window misses the cache.
+        if self.ends.back().is_none_or(|&last| last <= end) {
+            return self.ends.len();
+        }
+        if self.ends.get(1).is_none_or(|&second| second > end) {
+            return self.ends.front().map_or(0, |&first| usize::from(first <= end));
+        }
         self.ends.partition_point(|&other| other <= end)
     }
 
@@ -104,6 +111,22 @@ mod tests {
         cuts.advance(10_000);
         assert_eq!((cuts.newly_acknowledged(), cuts.count(0, u64::MAX)), (10_000, 1));
         assert!(cuts.ends.capacity() < 1_000, "{}", cuts.ends.capacity());
+    }
+
+    #[test]
+    fn ends_are_counted_from_the_first_to_beyond_the_last() {
+        let mut cuts = Cuts::default();
+        assert_eq!(cuts.count(0, u64::MAX), 0);
+        for known in 0..5 {
+            for una in 0..=known * 10 + 1 {
+                let ends = |at: u64| (0..=known).filter(|end| end * 10 <= at).count() as u64;
+                assert_eq!(cuts.until(una) as u64, if known == 0 { 0 } else { ends(una) }, "{known} {una}");
+            }
+            if known == 0 {
+                cuts.advance(0);
+            }
+            cuts.insert(known * 10, known * 10 + 10);
+        }
     }
 
     #[test]
