@@ -55,6 +55,23 @@ fn a_slow_station_slows_the_fast_one_to_its_own_pace() {
     assert!(alone.iter().sum::<f64>() > 20.0 && beside.iter().sum::<f64>() < 9.0, "{alone:?} {beside:?}");
 }
 
+/// What docs/explanation/radio.md has a table of: `cargo test -p handfast-sim --test runs air::figures -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn figures() {
+    let old = FAST.replace("802.11g", "802.11b/g");
+    let b = "rate = \"11Mbit/s\"\nair = {standard = \"802.11b\"}";
+    for stations in [&[FAST][..], &[FAST; 2], &[FAST; 4], &[FAST, SLOW], &[&old], &[b]] {
+        let run = result(&scenario(&cell(stations, false)), "linux", 1);
+        let of_each = |value: &dyn Fn(&handfast_results::metrics::Values) -> Option<f64>| {
+            let all = run.flows.iter().map(|flow| format!("{:.1}", value(&flow.metrics).unwrap() / 1e6));
+            all.collect::<Vec<_>>().join(", ")
+        };
+        let (goodput, limit) = (of_each(&|of| of.goodput_bps()), of_each(&|of| of.limit_bps()));
+        println!("{}: {goodput} of {limit}", stations.join(" / ").replace('\n', ", "));
+    }
+}
+
 #[test]
 fn stations_that_send_share_with_each_other() {
     let shares = shares(&run(&cell(&[FAST; 4], true)));
