@@ -134,3 +134,28 @@ fn it_comes_back_from_three_seconds_without_a_link() {
     assert!(goodput > 14.5 && stall < 1.2 && full < 1.5, "{goodput} Mbit/s, {stall} s, {full} s");
     assert_eq!(all.timeouts(), Some(4));
 }
+
+/// What docs/explanation/shares.md says of losses, medians of five runs:
+/// `cargo test --release -p handfast-sim --test runs bbr3::figures -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn figures() {
+    let queues = [3, 7, 13, 67].map(|queue| format!("queue = \"{queue}pkt\""));
+    let losses = [0.001, 0.01, 0.02, 0.03].map(|loss| format!("queue = \"100pkt\"\nloss = {loss}"));
+    for link in queues.iter().chain(&losses) {
+        let of_each = ["bbr3", "linux-bbr", "linux"].map(|scheme| {
+            let network = scenario(&path(60, link, ""));
+            let runs = [1, 2, 3, 4, 5].map(|seed| result(&network, scheme, seed));
+            let median = |mut values: [f64; 5]| {
+                values.sort_by(f64::total_cmp);
+                values[2]
+            };
+            let lost = median(runs.each_ref().map(|run| {
+                let flow = &run.flows[0].metrics;
+                100.0 * flow.lost_segments().unwrap() as f64 / flow.data_segments_sent().unwrap() as f64
+            }));
+            format!("{scheme} {lost:.2}, {:.1}", median(runs.each_ref().map(|run| goodputs(run)[0])))
+        });
+        println!("{}: {}", link.replace('\n', ", "), of_each.join("; "));
+    }
+}
