@@ -15,7 +15,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from packetdrill import features, namespaces, verdicts
+from packetdrill import features, getting, namespaces, verdicts
 
 COMMAND = [sys.executable, str(ROOT / "tools" / "packetdrill")]
 LIBRARY = ROOT / "target" / "debug" / "libhandfast_packetdrill.so"
@@ -72,6 +72,33 @@ def test_a_missing_tool_says_how_to_get_it(tmp_path: Path) -> None:
     )
     assert run.returncode == 2
     assert "git clone" in run.stderr
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A repository laid out as packetdrill's, whose tool is a file."""
+    work = tmp_path / "source" / getting.BELOW
+    work.mkdir(parents=True)
+    (work / "configure").write_text("#!/bin/sh\necho configured\n")
+    (work / "configure").chmod(0o755)
+    (work / "Makefile").write_text("packetdrill:\n\techo built > packetdrill\n")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "--quiet"], ["add", "."], [*who, "commit", "--quiet", "-m", "all"]):
+        subprocess.run(["/usr/bin/env", "git", *command], cwd=tmp_path / "source", check=True)
+    return tmp_path / "source"
+
+
+@pytest.mark.skipif(
+    any(shutil.which(name) is None for name in ("git", "make", "gcc", "bison", "flex")),
+    reason="no compiler of the tool",
+)
+def test_the_tool_is_cloned_and_built_once(source: Path, tmp_path: Path) -> None:
+    tool = getting.get(tmp_path / "tool", str(source), "HEAD")
+    assert tool.read_text() == "built\n"
+    shutil.rmtree(source)
+    assert getting.get(tmp_path / "tool", str(source), "HEAD") == tool
+    with pytest.raises(getting.Failed, match="git clone"):
+        getting.get(tmp_path / "other", str(source))
 
 
 @pytest.mark.lab

@@ -14,21 +14,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from packetdrill import namespaces
+from packetdrill import getting, namespaces
 from packetdrill.verdicts import FAIL, PASS, UNSUPPORTED, Runner, Verdict, as_json, find
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "target" / "debug" / "libhandfast_packetdrill.so"
 LIMIT_S = 60.0
 SCHEMA = 1
-
-SOURCE = "https://github.com/google/packetdrill"
-COMMIT = "2c4001c4"
-HOW_TO_GET_IT = f"""packetdrill is not here, and is no part of this project (GPL-2.0). Build it once, in about 20 s:
-    apt-get install bison flex
-    git clone {SOURCE} && cd packetdrill && git checkout {COMMIT}
-    cd gtests/net/packetdrill && ./configure && make packetdrill
-then say where it is: make packetdrill SCRIPTS=folder PACKETDRILL=$PWD/packetdrill"""
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -40,7 +32,13 @@ def parsed() -> argparse.Namespace:
         description=__doc__,
         epilog="Exit code: 0 none failed, 1 some did, 2 something is missing, 130 interrupted.",
     )
-    parser.add_argument("scripts", type=Path, help="a folder of scripts, searched with all below it, or one script")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "scripts", type=Path, nargs="?", help="a folder of scripts, searched with all below it, or one script"
+    )
+    what.add_argument(
+        "--get", type=Path, metavar="FOLDER", help="clone and build packetdrill there, and say where it is"
+    )
     parser.add_argument("--tool", default=os.environ.get("PACKETDRILL", "packetdrill"), help="packetdrill itself")
     parser.add_argument("--library", type=Path, default=LIBRARY, help="the stack (default: %(default)s)")
     parser.add_argument(
@@ -64,7 +62,7 @@ def parsed() -> argparse.Namespace:
 def lacking(options: argparse.Namespace) -> str | None:
     """What is missing, and how to get it."""
     if shutil.which(options.tool) is None:
-        return HOW_TO_GET_IT
+        return getting.HOW
     if not options.library.exists():
         return f"{options.library} is not there: cargo build -p handfast-packetdrill makes it"
     if not find(options.scripts):
@@ -99,9 +97,21 @@ def verdicts(options: argparse.Namespace) -> Iterator[Verdict]:
         sys.stderr.write("\r\x1b[K")
 
 
+def gotten(folder: Path) -> int:
+    """Prints where the tool is."""
+    try:
+        sys.stdout.write(f"{getting.get(folder)}\n")
+    except getting.Failed as error:
+        sys.stderr.write(f"{error}\n")
+        return WRONG_INPUT
+    return DONE
+
+
 def main() -> int:
     """Prints the verdicts and how many there are of each."""
     options = parsed()
+    if options.get is not None:
+        return gotten(options.get)
     if problem := lacking(options):
         sys.stderr.write(problem + "\n")
         return WRONG_INPUT

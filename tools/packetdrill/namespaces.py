@@ -11,6 +11,9 @@ INTERFACE = "tun0"
 
 MODULES = "/sys/module"
 
+SCRIPTS_CONTROL = "cubic"
+"""The congestion control that scripts expect, Linux's own default."""
+
 VERSIONS: dict[str, list[str]] = {
     "ipv4": [
         "--ip_version=ipv4",
@@ -78,7 +81,14 @@ def _prepared() -> str:
         # Not every machine has IPv6.
         "(" + " && ".join(f"ip -6 {command}" for command in ADDRESSES["ipv6"]) + " || true)",
     ]
-    return "; ".join([*copies, " && ".join(network)])
+    # No other namespace may set what the first one does not allow (`tcp_allowed_congestion_control`).
+    control = "/proc/sys/net/ipv4/tcp_congestion_control"
+    choice = [
+        f"now=$(cat {control})",
+        f"if (echo {SCRIPTS_CONTROL} >{control}) 2>/dev/null; then echo $now >{control}",
+        f"else t=$(mktemp); echo $now >$t; mount --bind $t {control}; rm $t; fi",
+    ]
+    return "; ".join([*copies, *choice, " && ".join(network)])
 
 
 MSS = re.compile(r"^--mss=(\d+)", re.MULTILINE)
