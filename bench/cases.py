@@ -100,7 +100,7 @@ DUMBBELL = Case(
 # building), and a packet of the first seconds costs half as much again as a later one.
 DUMBBELL_10000 = Case("dumbbell, 10,000 flows", "dumbbell-10000.toml", "cubic", duration_s=100, quick_s=50)
 DUMBBELL_BBR = Case("dumbbell, BBR", "dumbbell.toml", "bbr", duration_s=100, quick_s=4, stagger_ms=10)
-# A quick run of 4 s is the start: the window grows to 17,000 segments, overflows the queue, and is halved.
+# A quick run of 4 s is the start: the window grows to 19,500 segments, overflows the queue, and falls to 0.7 of that.
 LONG_PATH = Case("long path, a window of 20,000", "long-path.toml", "linux", duration_s=20, quick_s=4)
 SNOOP = Case("wireless, Snoop at the base station", "wireless-snoop.toml", "snoop", 20_000, 1_000)
 STREET = Case("street, 100 stations that roam", "street.toml", "spurious", 60, 10)
