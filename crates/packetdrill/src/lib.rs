@@ -4,6 +4,7 @@
 //! script takes as long as its commands do, and its times are exact.
 #![cfg(target_os = "linux")]
 
+mod control;
 mod route;
 mod shell;
 mod stack;

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{Config, CongestionControl, Frto, MtuProbing, Recovery, profile};
 
+use crate::control;
+
 /// Where the kernel has them.
 const ROOT: &str = "/proc/sys/net";
 
@@ -170,8 +172,8 @@ impl Settings {
             rto_variance_min: self.rto_min_us.map_or(base.rto_variance_min, Duration::from_micros),
             idle_restart: on(self.slow_start_after_idle, base.idle_restart),
             linux_details: true,
-            congestion_control: self.control(base.congestion_control),
-            hystart: base.hystart && self.congestion_control.as_deref() != Some("reno"),
+            congestion_control: self.control(),
+            hystart: control::has_hystart(self.control()),
             receive_buffer: self
                 .rmem
                 .map_or(base.receive_buffer, |[.., most]| Bytes(most * WINDOW_SHARE / 256)),
@@ -212,12 +214,10 @@ impl Settings {
         })
     }
 
-    fn control(&self, base: CongestionControl) -> CongestionControl {
-        match self.congestion_control.as_deref() {
-            Some("reno") => CongestionControl::LinuxReno,
-            Some("cubic") => CongestionControl::LinuxCubic,
-            _ => base,
-        }
+    /// What connections begin with; one that is not known counts as not set.
+    pub(crate) fn control(&self) -> CongestionControl {
+        let named = self.congestion_control.as_deref().and_then(control::named);
+        named.unwrap_or(CongestionControl::LinuxCubic)
     }
 }
 

@@ -91,6 +91,7 @@ fn head(report: &Report, state: State) -> [u8; 8] {
     let ca_state = match report {
         Report { timed_out: true, .. } => 4,
         Report { recovering: true, .. } => 3,
+        Report { reducing: true, .. } => 2,
         Report { disordered: true, .. } => 1,
         _ => 0,
     };

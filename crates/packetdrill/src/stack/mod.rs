@@ -3,6 +3,7 @@
 
 mod calls;
 mod chrono;
+mod congestion;
 mod connection;
 mod discipline;
 mod fill;

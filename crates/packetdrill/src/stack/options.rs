@@ -9,7 +9,7 @@ use super::help::{self, Help};
 use super::path_mtu::{Discovery, segment_in};
 use super::routes::Way;
 use super::{Errno, Fd, Kind, Stack, info};
-use crate::Settings;
+use crate::{Settings, control};
 
 /// What `TCP_MAXSEG` takes: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
 const MAXSEG: std::ops::RangeInclusive<i32> = 88..=32_767;
@@ -76,7 +76,7 @@ pub(super) struct Options {
     fin_wait: FinWait,
     user_timeout_ms: i32,
     rto_max_ms: Option<i32>,
-    congestion_control: Option<CongestionControl>,
+    pub(super) congestion_control: Option<CongestionControl>,
     keepalive: bool,
     keepalive_idle_s: Option<u64>,
     keepalive_interval_s: Option<u64>,
@@ -100,12 +100,14 @@ impl Options {
         let base = settings.config(self.at_most(segment_in(way.most, remote)), passive);
         let base = way.route.over(base);
         let (idle, keepalive_interval, keepalive_probes) = self.keepalive(settings);
+        let control = self.congestion_control.unwrap_or(base.congestion_control);
         let own_buffer = self.receive_buffer.map(|octets| Bytes(octets * WINDOW_SHARE / 256));
         self.help.over(Config {
             nagle: self.nagle(),
             user_timeout: self.user_timeout(),
             rto_max: self.rto_max(settings),
-            congestion_control: self.congestion_control.unwrap_or(base.congestion_control),
+            congestion_control: control,
+            hystart: control::has_hystart(control),
             keepalive_idle: self.keepalive.then_some(idle),
             keepalive_interval,
             keepalive_probes,
@@ -342,8 +344,7 @@ impl Stack {
         let options = self.options(fd)?;
         match (level, name) {
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => {
-                options.congestion_control = Some(control(value)?);
-                return Ok(());
+                return self.set_control(fd, value);
             }
             (libc::SOL_SOCKET, libc::SO_LINGER) => {
                 let (on, seconds) = (int(value)?, int(value.get(4..).unwrap_or(&[]))?);
@@ -395,7 +396,7 @@ impl Stack {
                 info.resize(info.len().max(room), 0);
                 info
             }
-            (libc::IPPROTO_TCP, TCP_CC_INFO) => Vec::new(),
+            (libc::IPPROTO_TCP, TCP_CC_INFO) => self.control_info(fd)?,
             (libc::SOL_SOCKET, SO_MEMINFO) => self.memory_info(fd)?,
             (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => self.control_of(fd)?.into(),
             (libc::SOL_SOCKET, libc::SO_LINGER) => {
@@ -485,15 +486,6 @@ impl Stack {
         Ok(connection.and_then(|connection| connection.error.take()).unwrap_or(0))
     }
 
-    fn control_of(&mut self, fd: Fd) -> Result<&'static [u8], Errno> {
-        let own = self.options(fd)?.congestion_control;
-        let is_reno = own.map_or(self.settings().congestion_control.as_deref() == Some("reno"), |own| {
-            own == CongestionControl::LinuxReno
-        });
-        // As the kernel: sixteen octets, filled with zeros.
-        Ok(if is_reno { b"reno\0\0\0\0\0\0\0\0\0\0\0\0" } else { b"cubic\0\0\0\0\0\0\0\0\0\0\0" })
-    }
-
     fn info(&mut self, fd: Fd) -> Result<Vec<u8>, Errno> {
         let now = self.now;
         let is_listening = matches!(self.socket_of(fd)?.kind, Kind::Listening(_));
@@ -541,13 +533,4 @@ fn deferred_for(timeouts: u8) -> i32 {
 
 fn int(value: &[u8]) -> Result<i32, Errno> {
     value.first_chunk::<4>().map(|bytes| i32::from_ne_bytes(*bytes)).ok_or(Errno(libc::EINVAL))
-}
-
-fn control(name: &[u8]) -> Result<CongestionControl, Errno> {
-    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-    match name {
-        b"cubic" => Ok(CongestionControl::LinuxCubic),
-        b"reno" => Ok(CongestionControl::LinuxReno),
-        _ => Err(Errno(libc::ENOENT)),
-    }
 }

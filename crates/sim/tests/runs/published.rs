@@ -88,8 +88,8 @@ from = "two"
 to = "server"
 jitter = "1s"
 [schemes.cubic-ecn]
-sender = {{profile = "linux", ecn = true}}
-receiver = {{profile = "linux", ecn = true}}
+sender = {{profile = "linux", ecn = true, accurate_ecn = true}}
+receiver = {{profile = "linux", ecn = true, accurate_ecn = true}}
 "#
         )
     }

@@ -10,7 +10,7 @@ use super::pacer::Pacer;
 use super::rate_sample::{Delivery, RateSampler};
 use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
-use super::{Algorithm, Pacing, Request};
+use super::{Algorithm, BbrReport, Pacing, Request};
 use crate::Config;
 
 /// The congestion control of a connection. It alone changes the connection's [`Window`], which stands apart from it because
@@ -88,6 +88,25 @@ impl Control {
             hystart: (config.hystart && needs.hystart).then(Box::default),
             tools: (tools.sampler.is_some() || tools.pacer.is_some()).then(|| Box::new(tools)),
         }
+    }
+
+    /// Another algorithm takes over a connection that has sent all before `una`. `rtt`: the shortest round trip, where one is known.
+    pub(crate) fn replace(&mut self, now: Instant, config: &Config, una: u64, rtt: Option<Duration>) {
+        let queue = self.tools.take().and_then(|tools| tools.queue);
+        *self = Self::new(config);
+        self.set_queue_pace(queue);
+        if let Some(sampler) = self.sampler() {
+            *sampler = RateSampler::begin(now, una);
+        }
+        if let Some(rtt) = rtt {
+            self.algorithm.on_handshake(rtt);
+        }
+    }
+
+    /// See [`crate::Endpoint::bbr`].
+    pub(crate) fn bbr_report(&self, window: &Window) -> Option<BbrReport> {
+        let Algorithm::LinuxBbr(bbr) = &self.algorithm else { return None };
+        Some(bbr.report(window))
     }
 
     /// Random bits for the algorithms that draw numbers.

@@ -2,7 +2,6 @@
 
 use super::{AckSample, Controller, Timeout, Undo, UndoRule, Window};
 use crate::Config;
-use crate::phase::Phase;
 
 /// `TCP_INFINITE_SSTHRESH`, segments.
 const INFINITE: u64 = 0x7fff_ffff;
@@ -30,7 +29,7 @@ fn slow_start(window: &mut Window, acked: u64) -> u64 {
 pub(super) fn may_raise_cwnd(window: &Window, ack: &AckSample) -> bool {
     let progress = ack.acked > 0 || (ack.reorders_far && ack.counted > 0);
     // RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd; Linux is in `TCP_CA_CWR` then.
-    progress && !ack.ecn_echo && ack.phase != Phase::Recovery && ack.used(window)
+    progress && !ack.ecn_echo && !ack.phase.reduces() && ack.used(window)
 }
 
 /// `tcp_reno_cong_avoid`, `cubictcp_cong_avoid`: what slow start leaves over counts in congestion avoidance.

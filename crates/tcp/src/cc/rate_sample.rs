@@ -114,6 +114,11 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
+    /// Of a connection that has sent before: all before `una` is acknowledged.
+    pub(crate) fn begin(now: Instant, una: u64) -> Self {
+        Self { una, first_left: now, delivered_at: now, ..Self::default() }
+    }
+
     /// `[rate]` §3.2: the octets `segment` leave. `idle`: nothing is in flight.
     pub(crate) fn on_sent(&mut self, now: Instant, segment: Range<u64>, idle: bool) {
         if idle {

@@ -87,11 +87,11 @@ impl AckSample {
         self.cwnd_limited || (window.in_slow_start() && window.cwnd() < 2 * self.flight)
     }
 
-    /// Whether a loss-based algorithm may let the window grow by it: new data was acknowledged outside fast recovery, and the
-    /// window was used. RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
+    /// Whether a loss-based algorithm may let the window grow by it: new data was acknowledged while no reduction is under
+    /// way, and the window was used. RFC 3168 §6.1.2: an acknowledgement with ECE "SHOULD NOT" increase cwnd.
     #[inline]
     pub(crate) fn grows(&self, window: &Window) -> bool {
-        self.acked > 0 && self.phase != Phase::Recovery && !self.ecn_echo && self.used(window)
+        self.acked > 0 && !self.phase.reduces() && !self.ecn_echo && self.used(window)
     }
 }
 

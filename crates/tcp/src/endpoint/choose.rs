@@ -49,7 +49,7 @@ impl Endpoint {
             }
             self.recovery.give_up_new_first();
         }
-        if self.tx.progress.phase != Phase::Open
+        if self.tx.progress.phase.repairs()
             && self.recovery.repairs(self.tx.progress.phase, self.spurious.new_data_limit().is_some())
             && let Some(piece) = self.repair(room)
         {

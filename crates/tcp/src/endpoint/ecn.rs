@@ -4,10 +4,8 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::Endpoint;
 use crate::State;
-use crate::cc::Request;
 use crate::help::accurate_ecn;
 use crate::help::ecn::{SYN, SYN_ACK, agrees};
-use crate::phase::Phase;
 use crate::recovery::AckFacts;
 
 impl Endpoint {
@@ -102,12 +100,9 @@ impl Endpoint {
         self.spurious.keep_reduction();
         self.recovery.keep_reduction();
         // One that ends a recovery is not judged: the next one has ECE too, until CWR has arrived.
-        if self.tx.progress.phase == Phase::Open && self.tx.answers.is_new(ack) {
+        if !self.tx.progress.phase.repairs() && self.tx.answers.is_new(ack) {
             self.help_before_recovery();
             self.recovery.reduce_for_mark(&mut self.tx);
-            if self.tx.window.cwnd() > self.tx.window.ssthresh() {
-                self.tx.request(Request::ToSsthresh);
-            }
         }
     }
 }

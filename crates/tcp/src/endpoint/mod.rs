@@ -27,6 +27,7 @@ mod app_limited;
 mod arrival;
 mod build;
 mod choose;
+mod congestion;
 mod ecn;
 mod fast_open;
 mod help;

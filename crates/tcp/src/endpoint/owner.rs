@@ -7,7 +7,6 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::{Endpoint, Timer};
 use crate::State;
 use crate::cc::Request;
-use crate::phase::Phase;
 
 impl Endpoint {
     /// An acknowledgement leaves at once: the owner has to say something with it.
@@ -27,11 +26,11 @@ impl Endpoint {
             && self.tx.position(segment.ack).is_some_and(|ack| ack <= self.tx.max)
     }
 
-    /// The window as other paths count it, and the smoothed round-trip time: within a fast recovery ssthresh, as cwnd is inflated
+    /// The window as other paths count it, and the smoothed round-trip time: within a reduction ssthresh, as cwnd is inflated
     /// (RFC 5681 §3.2) or follows what is in flight (RFC 6937).
     pub fn path_window(&self) -> (u64, Duration) {
         let window = &self.tx.window;
-        let cwnd = if self.tx.progress.phase == Phase::Recovery { window.ssthresh() } else { window.cwnd() };
+        let cwnd = if self.tx.progress.phase.reduces() { window.ssthresh() } else { window.cwnd() };
         (cwnd, self.tx.rtt.srtt())
     }
 

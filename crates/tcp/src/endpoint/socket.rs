@@ -19,6 +19,8 @@ pub struct Report {
     pub recovering: bool,
     /// After a timeout (`TCP_CA_Loss`).
     pub timed_out: bool,
+    /// A mark reduces the window (`TCP_CA_CWR`).
+    pub reducing: bool,
     /// Duplicates or SACKs have come, and no loss is known (`TCP_CA_Disorder`).
     pub disordered: bool,
     /// Timeouts in a row (`icsk_retransmits`).
@@ -84,6 +86,7 @@ impl Endpoint {
         Report {
             recovering: tx.progress.phase == Phase::Recovery,
             timed_out: tx.progress.phase == Phase::Loss,
+            reducing: tx.progress.phase == Phase::Cwr,
             disordered: tx.progress.phase == Phase::Open && sacked > 0,
             retransmits: tx.retries,
             backoff: if self.waits_for_driver() { 0 } else { tx.rtt.backoff().max(tx.probes) },

@@ -177,7 +177,7 @@ impl Endpoint {
     /// Whether a train begins with what leaves next; [`None`]: that waits for it.
     fn begins_train(&mut self, now: Instant, start: u64) -> Option<bool> {
         // What is sent again measures nothing.
-        if self.tx.progress.phase != Phase::Open || start < self.tx.max {
+        if self.tx.progress.phase.repairs() || start < self.tx.max {
             return Some(false);
         }
         let cwnd_room = self.tx.window.cwnd().saturating_sub(self.in_flight());
@@ -331,7 +331,7 @@ impl Endpoint {
         }
         match phase {
             Phase::Recovery => quick_start.repair(una - before.una, self.tx.controlled()),
-            Phase::Open => quick_start.repaired(repeated, self.tx.controlled()),
+            Phase::Open | Phase::Cwr => quick_start.repaired(repeated, self.tx.controlled()),
             Phase::Loss => {}
         }
         quick_start.settle(una);

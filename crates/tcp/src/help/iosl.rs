@@ -9,7 +9,6 @@ use handfast_core::{Bytes, Duration, Instant};
 
 use crate::cc::pacer::{Pacer, window_rate};
 use crate::cc::{self, Request, Undo, UndoRule};
-use crate::phase::Phase;
 use crate::send::sender::Sender;
 use crate::{IoslRules, Radio, StoredPath};
 
@@ -125,12 +124,12 @@ impl Iosl {
         self.release = Some((tx.una, Pacer::new(now)));
     }
 
-    /// Algorithm 1 of [iosl], lines 12 to 29, after the conventional algorithm has had the acknowledgement. Within a recovery cwnd
+    /// Algorithm 1 of [iosl], lines 12 to 29, after the conventional algorithm has had the acknowledgement. Within a reduction cwnd
     /// does not rise: what was lost has been answered; nor while data is outstanding that was sent before a mark reduced the window
     /// (RFC 3168 §6.1.2: "just as a congestion loss").
     pub(crate) fn on_ack(&mut self, tx: &mut Sender, packet: u64) {
         let Some((radio, bdp)) = self.radio.zip(self.bdp(tx, packet)) else { return };
-        let may_rise = tx.progress.phase != Phase::Recovery && !tx.answers.has_answered(tx.una);
+        let may_rise = !tx.progress.phase.reduces() && !tx.answers.has_answered(tx.una);
         if radio.is_weak {
             self.strong.get_or_insert_with(|| settled(tx));
             // Lines 21 and 22.
@@ -217,11 +216,11 @@ impl Iosl {
     }
 }
 
-/// The window, or what a fast recovery will leave of it: within one cwnd is inflated (RFC 5681 §3.2), or follows what is in flight
+/// The window, or what a reduction will leave of it: within one cwnd is inflated (RFC 5681 §3.2), or follows what is in flight
 /// (RFC 6937).
 fn settled(tx: &Sender) -> cc::Saved {
     let mut saved = tx.cc.save(&tx.window);
-    if tx.progress.phase == Phase::Recovery {
+    if tx.progress.phase.reduces() {
         saved.cwnd = saved.ssthresh;
     }
     saved

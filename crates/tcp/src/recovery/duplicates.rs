@@ -30,7 +30,7 @@ fn repair_on(recovery: &LossRecovery, tx: &mut Sender, octets: u64) -> bool {
 /// A duplicate; whether it begins fast retransmit.
 pub(super) fn count(recovery: &LossRecovery, tx: &mut Sender) -> bool {
     match tx.progress.phase {
-        Phase::Open => {
+        Phase::Open | Phase::Cwr => {
             tx.progress.dup_acks += 1;
             ask!(recovery, algorithm => algorithm.is_loss(tx))
         }

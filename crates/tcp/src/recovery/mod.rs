@@ -29,6 +29,7 @@ pub(crate) use algorithm::{Algorithm, Retransmission};
 pub(crate) use context::{AckFacts, Context, Expired, Found, SackFacts, TimerChange, Timing};
 
 use crate::Config;
+use crate::cc::Request;
 use crate::config::Recovery;
 use crate::event::LossCounters;
 use crate::phase::Phase;
@@ -104,7 +105,7 @@ impl LossRecovery {
     #[inline]
     pub(crate) fn in_flight(&self, tx: &Sender) -> u64 {
         match tx.progress.phase {
-            Phase::Recovery => ask!(self, algorithm => algorithm.in_flight(tx)),
+            Phase::Recovery | Phase::Cwr => ask!(self, algorithm => algorithm.in_flight(tx)),
             Phase::Loss if !self.counts_duplicates() => ask!(self, algorithm => algorithm.in_flight(tx)),
             // SACKed octets have left the network (RFC 6675 §3); for the others it is the flight.
             _ => tx.flight_size() - tx.board.sacked_below(tx.nxt),
@@ -212,11 +213,16 @@ impl LossRecovery {
         ask!(self, algorithm => algorithm.enter(tx));
     }
 
-    /// A mark tells of congestion, and nothing is lost: ssthresh falls by the octets that a loss would go by.
-    pub(crate) fn reduce_for_mark(&self, tx: &mut Sender) {
-        // With RACK as in Linux, of cwnd.
-        let octets = if self.counts_duplicates() { tx.flight_for_reduction() } else { tx.window.cwnd() };
-        tx.reduce_for_mark(octets);
+    /// A mark tells of congestion, and nothing is lost: the window falls as by a loss, at once, or with RACK as in Linux by
+    /// proportional rate reduction.
+    pub(crate) fn reduce_for_mark(&mut self, tx: &mut Sender) {
+        if let Self::Rack(rack) = self {
+            return rack.reduce_for_mark(tx);
+        }
+        tx.reduce_for_mark(tx.flight_for_reduction());
+        if tx.window.cwnd() > tx.window.ssthresh() {
+            tx.request(Request::ToSsthresh);
+        }
     }
 
     /// The network is congested: whether or not the losses under repair were ones, their reduction stands.
@@ -341,7 +347,7 @@ impl LossRecovery {
     /// Whether what is lost goes before new data. `held`: F-RTO lets only new data go.
     #[inline]
     pub(crate) fn repairs(&self, phase: Phase, held: bool) -> bool {
-        if self.counts_duplicates() { phase == Phase::Recovery } else { phase != Phase::Open && !held }
+        if self.counts_duplicates() { phase == Phase::Recovery } else { phase.repairs() && !held }
     }
 
     /// What to retransmit; the caller sends the first segment of it. Asked while a full segment fits into cwnd. `new_data`: there is new

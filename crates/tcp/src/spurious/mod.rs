@@ -9,7 +9,6 @@ use handfast_core::Duration;
 use crate::cc::Saved;
 use crate::config::{Config, Frto};
 use crate::event::Detector;
-use crate::phase::Phase;
 use crate::rtt::RttEstimator;
 use crate::send::sender::Sender;
 
@@ -46,7 +45,7 @@ impl Before {
             flight_size: s.flight_size(),
             rtt: s.rtt,
             max: s.max,
-            in_recovery: s.progress.phase != Phase::Open,
+            in_recovery: s.progress.phase.repairs(),
         }
     }
 }

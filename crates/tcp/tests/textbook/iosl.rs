@@ -446,7 +446,9 @@ fn what_marks_of_congestion_take_stays_taken() {
         };
         let heard = (3202..3600).find(|&ms| s.run(ms, &mut wire).window().1 > 1000).expect("the echo");
         s.run(heard + 20, &mut wire);
-        assert!(s.window().0 < 14_000, "{profile}: {:?}", s.window());
+        // With RACK it falls over a round trip.
+        let (cwnd, ssthresh) = s.window();
+        assert!(cwnd.min(ssthresh) < 14_000, "{profile}: {:?}", s.window());
         s.run(heard + 120, &mut wire);
         assert_eq!(s.window().0, 18_000, "{profile}");
         // Strong again: what was stored as the signal became weak is not restored over the mark.

@@ -14,6 +14,7 @@ mod bbr;
 mod bbr3;
 mod both_open;
 mod closing;
+mod congestion;
 mod cubic;
 mod ecn;
 mod eln;

@@ -98,7 +98,7 @@ impl Model {
 
     /// "When BBR exits loss recovery it restores C.cwnd" (§5.6.4.4); and where fast recovery begins, a round trip of it does.
     pub(super) fn follow_recovery(&mut self, window: &mut Window, phase: Phase) {
-        if phase == Phase::Open && self.phase != Phase::Open {
+        if !phase.repairs() && self.phase.repairs() {
             self.restore_cwnd(window);
         } else if phase == Phase::Recovery && self.phase != Phase::Recovery {
             self.recovery_at = self.delivered;

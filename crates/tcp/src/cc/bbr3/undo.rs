@@ -3,12 +3,11 @@
 use super::model::Model;
 use super::state::{State, UndoState};
 use crate::cc::Window;
-use crate::phase::Phase;
 
 impl Model {
     /// `SaveCwnd` (§5.6.4.4).
     pub(super) fn save_cwnd(&mut self, window: &Window) {
-        self.prior_cwnd = if self.phase == Phase::Open && self.state != State::ProbeRtt {
+        self.prior_cwnd = if !self.phase.repairs() && self.state != State::ProbeRtt {
             window.cwnd
         } else {
             self.prior_cwnd.max(window.cwnd)
@@ -57,6 +56,7 @@ mod tests {
     use super::super::testing::{MS, RATE, SMSS, model, window};
     use super::*;
     use crate::cc::LostSegment;
+    use crate::phase::Phase;
 
     #[test]
     fn the_window_to_come_back_to_is_the_last_one_that_nothing_had_reduced() {

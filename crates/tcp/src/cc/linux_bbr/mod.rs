@@ -25,7 +25,7 @@ use crate::Config;
 use crate::phase::Phase;
 use model::Model;
 use sample::Sample;
-use units::{HIGH_GAIN, UNIT, bytes_per_second, micros};
+use units::{HIGH_GAIN, SCALE, UNIT, bytes_per_second, micros};
 
 /// `struct bbr`. In a box, so that other algorithms' connections do not grow by it.
 #[derive(Clone, Debug)]
@@ -130,6 +130,34 @@ impl Controller for LinuxBbr {
 
     fn counts_segments(&self) -> bool {
         true
+    }
+}
+
+/// `struct tcp_bbr_info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BbrReport {
+    /// `bbr_bw`: what the path is taken to carry.
+    pub bandwidth: BitRate,
+    /// `bbr_min_rtt`; [`None`] before the first.
+    pub min_rtt: Option<Duration>,
+    /// `bbr_pacing_gain`, in parts of 256.
+    pub pacing_gain: u32,
+    /// `bbr_cwnd_gain`, in parts of 256.
+    pub cwnd_gain: u32,
+}
+
+impl LinuxBbr {
+    /// `bbr_get_info`. `bbr_init` leaves the gains to the first acknowledgement.
+    pub(super) fn report(&self, window: &Window) -> BbrReport {
+        let model = &*self.0;
+        let gain = |gain: u64| if model.has_begun { gain as u32 } else { 0 };
+        let octets = (u128::from(model.bw()) * u128::from(window.smss) * 1_000_000) >> SCALE;
+        BbrReport {
+            bandwidth: BitRate::from_bps(u64::try_from(octets).unwrap_or(u64::MAX).saturating_mul(8)),
+            min_rtt: model.min_rtt.map(|micros| Duration::from_micros(micros.into())),
+            pacing_gain: gain(model.pacing_gain),
+            cwnd_gain: gain(model.cwnd_gain),
+        }
     }
 }
 

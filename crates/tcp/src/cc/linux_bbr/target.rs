@@ -13,7 +13,7 @@ impl Model {
     /// `bbr_save_cwnd`: "Save "last known good" cwnd so we can restore it after losses or `PROBE_RTT`".
     pub(super) fn save_cwnd(&mut self, window: &Window) {
         let cwnd = window.cwnd / window.smss;
-        self.prior_cwnd = if self.previous == Phase::Open && self.mode != Mode::ProbeRtt {
+        self.prior_cwnd = if !self.previous.repairs() && self.mode != Mode::ProbeRtt {
             cwnd
         } else {
             self.prior_cwnd.max(cwnd)
@@ -32,7 +32,7 @@ impl Model {
             self.round_end = sample.delivered;
             // "Cut unused cwnd from app behavior, TSQ, or TSO deferral"
             cwnd = conserved;
-        } else if self.previous != Phase::Open && sample.phase == Phase::Open {
+        } else if self.previous.repairs() && !sample.phase.repairs() {
             cwnd = cwnd.max(self.prior_cwnd);
             self.conserves = false;
         }

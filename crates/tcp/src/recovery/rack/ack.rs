@@ -84,11 +84,11 @@ impl Rack {
     /// Losses and the phase.
     pub(crate) fn on_ack(&mut self, c: &mut Context<'_>, facts: &AckFacts) -> Found {
         let may_judge = self.judge_phase(c, facts);
-        self.answer_probe(c.tx, facts);
+        self.answer_probe(c.config, c.tx, facts);
         let losses = if may_judge { self.detect_losses(c.now, c.tx) } else { Losses::default() };
         // Fast recovery begins where something is lost; after a timeout, where a retransmission is (as in Linux).
         let begins = match c.tx.progress.phase {
-            Phase::Open => self.is_loss(c.tx),
+            Phase::Open | Phase::Cwr => self.is_loss(c.tx),
             Phase::Loss => losses.again,
             Phase::Recovery => false,
         };
@@ -97,16 +97,16 @@ impl Rack {
 
     pub(super) fn detect_losses(&mut self, now: Instant, tx: &Sender) -> Losses {
         let facts = Facts {
-            recovering: tx.progress.phase != Phase::Open,
+            recovering: tx.progress.phase.repairs(),
             dup_thresh: tx.board.segments(tx.window.smss) >= u64::from(DUP_THRESH),
             srtt: tx.rtt.srtt(),
         };
         self.detect(now, tx.una, &tx.board, &facts)
     }
 
-    /// RFC 6937 §3: within fast recovery cwnd follows what was delivered.
+    /// RFC 6937 §3: within a reduction cwnd follows what was delivered.
     pub(crate) fn follow_deliveries(&mut self, tx: &mut Sender, advanced: bool, found: &Found) {
-        if tx.progress.phase != Phase::Recovery || found.delivered == 0 {
+        if !tx.progress.phase.reduces() || found.delivered == 0 {
             return;
         }
         let pipe = self.in_flight(tx);
@@ -116,13 +116,14 @@ impl Rack {
     }
 
     /// RFC 8985 §7.4.2: where the probe has repaired a loss, congestion control must hear of it.
-    fn answer_probe(&mut self, tx: &mut Sender, facts: &AckFacts) {
+    fn answer_probe(&mut self, config: &Config, tx: &mut Sender, facts: &AckFacts) {
         let bare_duplicate = facts.bare && facts.sacks.fresh == 0;
         let dsack = self.arrivals.dsack.map(|d| d.end);
         if let Some(end) = self.probe.repaired(&Answer { una: tx.una, dsack, bare_duplicate }) {
             self.counters.loss_probe_recoveries += 1;
             let cwnd = tx.window.cwnd();
-            tx.reduce_for(end - 1, cwnd);
+            // `tcp_process_tlp_ack` reduces whatever a mark has reduced before.
+            tx.reduce_for(if config.linux_details { tx.max } else { end - 1 }, cwnd);
             tx.request(Request::ToSsthresh);
         }
     }

@@ -15,14 +15,18 @@ impl Algorithm for Rack {
 
     fn enter(&mut self, s: &mut Sender) {
         self.undo.begin(s.una, s.cc.save(&s.window), self.log.under_way());
-        // `RecoverFS` is what is in flight: where a mark has reduced the window just before, cwnd is less.
-        let marked = if s.answers.has_answered(s.una) { s.flight_size() } else { 0 };
-        self.prr = Prr::begin(s.window.cwnd().max(marked));
+        s.timed = None;
+        if s.progress.phase == Phase::Cwr {
+            // The reduction for the mark goes on, and is not taken back (`tcp_enter_recovery`: `tcp_in_cwnd_reduction`).
+            self.undo.keep_reduction();
+            s.progress.begin(Phase::Recovery, s.una, s.progress.recover);
+            return;
+        }
+        self.prr = Prr::begin(s.window.cwnd());
         self.probe.forget();
         // RFC 6937 §3: ssthresh = CongCtrlAlg(); as in Linux, of cwnd. cwnd follows from the acknowledgements.
         s.reduce_from(s.window.cwnd());
         s.progress.begin(Phase::Recovery, s.una, s.max);
-        s.timed = None;
     }
 
     fn on_new_ack(&self, s: &mut Sender, _octets: u64) {

@@ -3,8 +3,8 @@
 
 use handfast_core::Instant;
 
-use super::Rack;
-use crate::cc::Timeout;
+use super::{Prr, Rack};
+use crate::cc::{Request, Timeout};
 use crate::phase::Phase;
 use crate::recovery::{AckFacts, Algorithm, Context};
 use crate::send::sender::Sender;
@@ -16,7 +16,15 @@ impl Rack {
         let undoes = c.config.undo == Undo::Linux;
         let delayed = undoes && c.config.eifel && self.undo.is_delayed(facts.ecr);
         let duplicates = undoes && self.undo.all_duplicates();
+        if c.tx.progress.phase == Phase::Cwr && c.tx.una > c.tx.progress.recover {
+            // "CWR is to be held something *above* high_seq is ACKed for CWR bit to reach receiver."
+            leave_reduction(c.tx);
+        }
         match c.tx.progress.phase {
+            Phase::Cwr => {
+                self.undo.forget_stamp();
+                true
+            }
             Phase::Open => {
                 // The duplicates may come after the recovery.
                 if duplicates {
@@ -140,19 +148,33 @@ impl Rack {
         }
     }
 
+    /// A mark tells of congestion: cwnd falls to ssthresh over the next round trip (RFC 6937, `tcp_enter_cwr`).
+    pub(crate) fn reduce_for_mark(&mut self, tx: &mut Sender) {
+        if tx.progress.phase == Phase::Cwr {
+            leave_reduction(tx);
+        }
+        let cwnd = tx.window.cwnd();
+        self.prr = Prr::begin(cwnd);
+        self.probe.forget();
+        // `undo_marker = 0`
+        self.undo.forget_episode();
+        tx.reduce_for_mark(cwnd);
+        tx.progress.begin(Phase::Cwr, tx.una, tx.max);
+    }
+
     /// RFC 8985 §6.3 and Linux's `tcp_enter_loss`. `first`: no timeout in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, tx: &mut Sender, config: &Config, first: bool) {
         let phase = tx.progress.phase;
         let head = (tx.una + tx.window.smss).min(tx.max);
         let head = tx.board.next_start(tx.una).map_or(head, |sacked| sacked.min(head));
-        // Within a recovery the loss has been answered once, and what an undo would restore stands.
-        let anew = first && phase != Phase::Recovery;
+        // Within a reduction the congestion has been answered once, and what an undo would restore stands.
+        let anew = first && !phase.reduces();
         if anew {
             self.undo.begin(tx.una, tx.cc.save(&tx.window), 0);
         }
         // RFC 5682 §3.1 step 1, and §3.2: not within another recovery, but after a timeout again.
         self.undo.frto =
-            config.undo == Undo::Linux && config.frto != Frto::Off && (phase == Phase::Open || !first);
+            config.undo == Undo::Linux && config.frto != Frto::Off && (!phase.repairs() || !first);
         let waiting = self.log.waiting(tx.una, &tx.board);
         self.lose_on_timeout(now, tx.una, head, &tx.board);
         tx.cc.on_overdue(self.log.waiting(tx.una, &tx.board).saturating_sub(waiting));
@@ -170,6 +192,12 @@ impl Rack {
         tx.nxt = tx.max;
         tx.retransmit_head();
     }
+}
+
+/// `tcp_end_cwnd_reduction`: "Reset cwnd to ssthresh in CWR".
+fn leave_reduction(tx: &mut Sender) {
+    tx.request(Request::ToSsthresh);
+    tx.progress.leave();
 }
 
 fn leave_recovery(c: &mut Context<'_>) {

@@ -89,9 +89,9 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §7.2: SACK, no recovery, nothing SACKed, no probe outstanding.
+    /// RFC 8985 §7.2: SACK, no recovery (as in Linux also within `TCP_CA_CWR`), nothing SACKed, no probe outstanding.
     fn may_probe(&self, tx: &Sender) -> bool {
-        tx.progress.phase == Phase::Open && tx.board.is_empty() && !self.probe.is_outstanding()
+        !tx.progress.phase.repairs() && tx.board.is_empty() && !self.probe.is_outstanding()
     }
 
     fn pto(c: &Context<'_>) -> Duration {
@@ -116,7 +116,7 @@ impl Rack {
         if end > max {
             self.log.sent(end, c.now);
         }
-        if c.tx.progress.phase == Phase::Recovery {
+        if c.tx.progress.phase.reduces() {
             self.prr.sent(end - piece.start);
         }
         if piece.why == Why::LossProbe {
@@ -148,7 +148,7 @@ impl Rack {
 
     /// RFC 8985 §7.3: a segment of new data, though cwnd has no room for it, or the last one again.
     pub(crate) fn loss_probe(&mut self, tx: &Sender, room: u64) -> Option<Piece> {
-        if !std::mem::take(&mut self.probe.due) || tx.progress.phase != Phase::Open {
+        if !std::mem::take(&mut self.probe.due) || tx.progress.phase.repairs() {
             return None;
         }
         let data_end = tx.data_end();

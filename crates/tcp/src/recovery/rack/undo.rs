@@ -46,6 +46,11 @@ impl Undo {
         *self = Self::default();
     }
 
+    /// What has been reduced stands.
+    pub(crate) fn forget_episode(&mut self) {
+        self.episode = None;
+    }
+
     /// F-RTO found no new data to send after all.
     pub(crate) fn give_up_new_first(&mut self) {
         self.new_first = false;
