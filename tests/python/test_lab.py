@@ -173,6 +173,23 @@ def test_a_small_send_buffer_keeps_bbr_in_its_start_up_as_in_the_simulator() -> 
 
 
 @real
+@pytest.mark.skipif(not BBR, reason="this kernel has no BBR")
+def test_a_policer_slows_bbr_to_its_rate_as_in_the_simulator() -> None:
+    """docs/explanation/fidelity.md, "A policer"."""
+    policed = hf.load("policed", [("duration", "20s")])
+    (simulated,), (real_one,) = (policed.compare(["linux-bbr"], backends=[backend]) for backend in ("sim", "lab"))
+    for run in (simulated, real_one):
+        # Of 5 Mbit/s, the payload of packets of 1,500 bytes, and the first burst.
+        assert run.aggregate.goodput_bps == pytest.approx(4.8e6, rel=0.05)
+    here, there = (run.aggregate.retransmitted_segments for run in (simulated, real_one))
+    assert here is not None
+    assert there is not None
+    # Without the detection, 20 Mbit/s at a policer of 5 lose most of what is sent.
+    assert 0.5 < here / there < 2
+    assert there < 4_000
+
+
+@real
 def test_a_congestion_control_that_this_kernel_lacks_is_said_before_anything_runs(
     handfast: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use handfast_core::{BitRate, Duration};
+use handfast_core::{BitRate, Bytes, Duration};
 
 use crate::Queue;
 use crate::cell::Profile;
@@ -27,6 +27,13 @@ pub enum Loss {
     },
     /// The packets with these numbers, counted from 1 among those that carry payload in this direction.
     List(Vec<u64>),
+    /// A policer: what exceeds a token bucket is dropped (RFC 2697 §3, its committed bucket alone).
+    Police {
+        /// How fast tokens come.
+        rate: BitRate,
+        /// How many the bucket holds.
+        burst: Bytes,
+    },
 }
 
 /// One direction of a link.
@@ -80,6 +87,15 @@ impl Direction {
     /// The rate at which new packets are carried in the mean.
     pub fn mean_rate(&self) -> BitRate {
         self.access.as_ref().map_or(self.rate, |access| access.carries(self.rate))
+    }
+
+    /// What policers let through of a rate in the long run.
+    pub fn policed(&self, rate: BitRate) -> BitRate {
+        let bounds = self.losses.iter().filter_map(|loss| match *loss {
+            Loss::Police { rate, .. } => Some(rate),
+            _ => None,
+        });
+        bounds.fold(rate, BitRate::min)
     }
 
     /// Whether anything may happen to packets at the end of the line.

@@ -31,6 +31,7 @@ mod impair;
 mod line;
 mod link;
 mod loss;
+mod police;
 pub mod queue;
 mod quick_start;
 mod switch;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use handfast_core::{Instant, Stream};
 
 use crate::Loss;
+use crate::police::Policer;
 use crate::trace::Trace;
 
 /// What became of a packet, worst last.
@@ -22,6 +23,7 @@ pub(crate) enum Process {
     Bit { ln_intact: f64, memo: (u32, f64), stream: Stream },
     GilbertElliott { step: [f64; 2], loss: [f64; 2], bad: bool, stream: Stream },
     List { numbers: Vec<u64>, seen: u64 },
+    Police(Policer),
     Traced { trace: Arc<Trace>, stream: Stream },
 }
 
@@ -42,6 +44,7 @@ impl Process {
                 numbers.sort_unstable();
                 Self::List { numbers, seen: 0 }
             }
+            Loss::Police { rate, burst } => Self::Police(Policer::new(rate, burst)),
         }
     }
 
@@ -69,6 +72,7 @@ impl Process {
                 *seen += u64::from(has_payload);
                 lost_if(has_payload && numbers.binary_search(seen).is_ok())
             }
+            Self::Police(policer) => lost_if(!policer.conforms(departure, size)),
             // The radio loses what leaves it: the loss of the moment at which the last bit does.
             Self::Traced { trace, stream } => lost_if(stream.chance(trace.loss(departure).unwrap_or(0.0))),
         }
@@ -80,8 +84,8 @@ fn lost_if(lost: bool) -> Fate {
 }
 
 impl Loss {
-    /// How likely it is in the long run that a packet of so many bytes does not arrive intact. A list of numbers says nothing of
-    /// the long run: 0.
+    /// How likely it is in the long run that a packet of so many bytes does not arrive intact. A list of numbers and a policer say
+    /// nothing of the long run: 0.
     pub fn mean(&self, size: u32) -> f64 {
         match *self {
             Self::Packet(p) => p,
@@ -92,7 +96,7 @@ impl Loss {
                 let bad = if both > 0.0 { good_to_bad / both } else { 0.0 };
                 loss_good * (1.0 - bad) + loss_bad * bad
             }
-            Self::List(_) => 0.0,
+            Self::List(_) | Self::Police { .. } => 0.0,
         }
     }
 }

@@ -190,6 +190,8 @@ struct Tank {
     airtime: Airtime,
     /// For each channel the part of its rate that is payload of full segments.
     payload_shares: Vec<f64>,
+    /// For each channel what policers let through.
+    policed: Vec<BitRate>,
     /// For each channel, payload bytes of full segments that its queue holds.
     queues: Vec<f64>,
     /// Whether rates must be shared out again.
@@ -208,7 +210,8 @@ impl Tank {
         let queues = directions.clone().map(|d| d.queue.limit().map_or(0.0, held)).collect();
         let efficiency = |d: &Direction| d.access.as_ref().map_or(1.0, |access| access.efficiency());
         let payload_shares: Vec<_> = directions.clone().map(|d| payload_share * efficiency(d)).collect();
-        let rates = directions.zip(&payload_shares).map(|(d, &share)| payload_rate(d.rate, share));
+        let policed: Vec<_> = directions.clone().map(|d| d.policed(BitRate::from_bps(u64::MAX))).collect();
+        let rates = directions.zip(&payload_shares).map(|(d, &share)| payload_rate(d.policed(d.rate), share));
         let mut pipes: Vec<_> = rates.map(|rate| (rate, 0)).collect();
         for &id in airtime.shares.keys() {
             pipes[id].0 = f64::INFINITY;
@@ -236,7 +239,7 @@ impl Tank {
             flowed: None,
             rate: 0.0,
         });
-        Self { fluids: fluids.collect(), pipes, airtime, payload_shares, queues, stale: true }
+        Self { fluids: fluids.collect(), pipes, airtime, payload_shares, policed, queues, stale: true }
     }
 
     fn apply(&mut self, at: Instant, step: &Step, timeline: &Timeline, paths: &Paths) {
@@ -276,7 +279,7 @@ impl Tank {
 
     /// Payload bytes per second.
     fn payload_rate(&self, id: ChannelId, rate: BitRate) -> f64 {
-        payload_rate(rate, self.payload_shares[id])
+        payload_rate(rate.min(self.policed[id]), self.payload_shares[id])
     }
 
     fn shut(&mut self, link: usize, depth: impl Fn(u32) -> u32) {
@@ -395,6 +398,7 @@ mod tests {
     use handfast_core::Bytes;
     use handfast_host::app::dialogues::Kind as Dialogue;
     use handfast_host::app::terminal::Terminal;
+    use handfast_net::Loss;
     use handfast_net::cell::Profile;
     use handfast_scenario::{Action, Directions, DownMode, Event, Flow, Protocol};
 
@@ -488,6 +492,22 @@ mod tests {
         let event = |ms, action| Event::new(Instant::from_millis(ms), action);
         scenario.events = vec![event(1000, outage), event(5000, slower)];
         assert_eq!(kbits(&scenario), [Some(net_of((2000.0 * 4.0 + 1000.0 * 5.0) / 10.0))]);
+    }
+
+    #[test]
+    fn a_policer_is_a_bound_whatever_the_line_carries() {
+        let mut scenario = Net::new("hsh").rate(0, 1, 9_000_000).rate(1, 2, 4_000_000).bulk(0, 2).build();
+        scenario.duration = Duration::from_secs(10);
+        let rate = BitRate::from_bps(2_000_000);
+        scenario.links[1].forward.losses = vec![Loss::Police { rate, burst: Bytes(64_000) }];
+        assert_eq!(kbits(&scenario), [Some(net_of(2000.0))]);
+        let slower = |rate| Action::SetRate {
+            link: 1,
+            directions: Directions::Forward,
+            rate: BitRate::from_bps(rate),
+        };
+        scenario.events = vec![Event::new(Instant::from_millis(5000), slower(1_000_000))];
+        assert_eq!(kbits(&scenario), [Some(net_of(1500.0))]);
     }
 
     /// Goodput counts from the first delivery to the last: nothing may be above the limit because a run ends while the link is gone.

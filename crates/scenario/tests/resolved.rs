@@ -116,7 +116,8 @@ fn the_hash_covers_the_discipline_and_not_how_drop_tail_is_written() {
 fn losses_are_applied_in_the_order_given() {
     let chain = Loss::GilbertElliott { good_to_bad: 0.001, bad_to_good: 0.2, loss_good: 0.0, loss_bad: 0.5 };
     let losses = &everything().links[2].forward.losses;
-    assert_eq!(losses, &[Loss::Packet(0.001), Loss::Packet(0.002), Loss::Bit(1e-8), chain]);
+    let policer = Loss::Police { rate: BitRate::from_bps(5_000_000), burst: Bytes(64_000) };
+    assert_eq!(losses, &[Loss::Packet(0.001), Loss::Packet(0.002), Loss::Bit(1e-8), chain, policer]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::quantity::{Probability, Rate, Span};
+use super::quantity::{Probability, Rate, Size, Span};
 use super::queue::Queue;
 use super::tables::tables_with_shared_keys;
 use super::trace::TraceTable;
@@ -58,6 +58,9 @@ tables_with_shared_keys! {
         backward: LinkShape,
     }
 }
+
+/// What Ethernet carries at most, bytes.
+const FULL_PACKET: u64 = 1500;
 
 /// The two ends of a link.
 #[derive(Clone, Debug)]
@@ -110,6 +113,33 @@ pub(crate) enum LossKind {
     GilbertElliott(GilbertElliott),
     /// The packets with these numbers, counted from 1 among those with payload in this direction.
     List(Numbers),
+    /// A policer: what exceeds a token bucket is dropped.
+    Police(Police),
+}
+
+/// A token bucket.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Police {
+    /// How fast tokens come.
+    rate: Rate,
+    /// How many the bucket holds: a full packet's at least.
+    burst: Burst,
+}
+
+/// What a token bucket holds.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct Burst(Size);
+
+impl<'de> Deserialize<'de> for Burst {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let size = Size::deserialize(deserializer)?;
+        if size.0.get() < FULL_PACKET {
+            return Err(D::Error::custom("a burst below 1500B lets no full packet through"));
+        }
+        Ok(Self(size))
+    }
 }
 
 /// Gilbert-Elliott: a two-state chain stepped once a packet.
@@ -159,6 +189,7 @@ impl From<LossKind> for Loss {
             LossKind::Packet(p) => Self::Packet(p.0),
             LossKind::Bit(p) => Self::Bit(p.0),
             LossKind::List(numbers) => Self::List(numbers.0),
+            LossKind::Police(bucket) => Self::Police { rate: bucket.rate.0, burst: bucket.burst.0.0 },
             LossKind::GilbertElliott(chain) => Self::GilbertElliott {
                 good_to_bad: chain.good_to_bad.0,
                 bad_to_good: chain.bad_to_good.0,
@@ -194,7 +225,7 @@ impl<'de> Visitor<'de> for LossVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a loss: a probability such as 0.01, {bit = 1e-6}, {gilbert-elliott = {…}} or {list = [3, 7]}",
+            "a loss: a probability such as 0.01, {bit = 1e-6}, {gilbert-elliott = {…}}, {list = [3, 7]} or {police = {…}}",
         )?;
         f.write_str(if self.list { ", or a list of these" } else { "" })
     }

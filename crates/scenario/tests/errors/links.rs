@@ -132,6 +132,12 @@ const OUTAGE: &[Case] = &[
     ("an unknown loss", "queue = \"100pkt\"", "loss = {bits = 1e-6}"),
     ("an incomplete loss", "queue = \"100pkt\"", "loss = [0.01, {gilbert-elliott = {good_to_bad = 0.1}}]"),
     ("a packet number of zero", "queue = \"100pkt\"", "loss = {list = [0, 3]}"),
+    (
+        "a bucket that holds no packet",
+        "queue = \"100pkt\"",
+        "loss = {police = {rate = \"5Mbit/s\", burst = \"1kB\"}}",
+    ),
+    ("a policer without a burst", "queue = \"100pkt\"", "loss = {police = {rate = \"5Mbit/s\"}}"),
     ("two losses in one table", "queue = \"100pkt\"", "loss = {bit = 1e-6, list = [3]}"),
     ("an unknown node", "between = [\"ap1\", \"mn\"]", "between = [\"ap2\", \"mn\"]"),
     ("three ends", "between = [\"ap1\", \"mn\"]", "between = [\"ap1\", \"mn\", \"cn\"]"),
