@@ -211,7 +211,11 @@ impl Player {
         let rates = self.video.ladder.rates();
         let (lowest, highest) = (0, rates.len() - 1);
         let part = |thousandths: u64| self.video.buffer.as_nanos() / 1000 * thousandths;
-        let (level, reservoir, upper) = (self.level().as_nanos(), part(RESERVOIR), part(UPPER));
+        let (level, reservoir) = (self.level().as_nanos(), part(RESERVOIR));
+        // A full buffer lacks a segment, and a little more, when the next one is asked for: the highest rate begins below that, as the
+        // paper's upper reservoir holds six segments. Half of the cushion stays where the buffer is of a few segments.
+        let full = self.video.buffer.saturating_sub(self.video.segment * 2).as_nanos();
+        let upper = part(UPPER).min(full.max(part(RESERVOIR + (UPPER - RESERVOIR) / 2)));
         if level <= reservoir {
             return lowest;
         } else if level >= upper {
@@ -301,7 +305,7 @@ mod tests {
     use handfast_core::Stream;
     use proptest::prelude::*;
 
-    /// Segments of 2 s, a buffer of 20 s: a reservoir of 7.5 s, and the highest rate from 18 s on.
+    /// Segments of 2 s, a buffer of 20 s: a reservoir of 7.5 s, and the highest rate from 16 s on.
     fn video() -> Video {
         let rates = [1, 2, 4, 8].map(|mega| BitRate::from_bps(mega * 1_000_000));
         Video {
@@ -329,12 +333,27 @@ mod tests {
     fn the_rate_follows_the_buffer_and_stays_while_it_may() {
         let chosen = |millis, rung| holding(millis, rung).choose();
         assert_eq!([chosen(0, 3), chosen(7_500, 3)], [0, 0], "the reservoir");
-        assert_eq!(chosen(18_000, 0), 3, "above the cushion");
-        // f rises by 7 Mbit/s in 10.5 s: 2 Mbit/s at 9 s, 4 Mbit/s at 12 s.
-        assert_eq!([chosen(8_900, 0), chosen(9_100, 0)], [0, 1], "up when the next rate fits");
-        assert_eq!(chosen(12_100, 0), 2, "over two rungs at once");
-        assert_eq!([chosen(9_100, 2), chosen(8_900, 2)], [2, 1], "down when f has come to the rate below");
+        assert_eq!([chosen(16_000, 0), chosen(15_999, 2)], [3, 2], "above the cushion");
+        // f rises by 7 Mbit/s in 8.5 s: 2 Mbit/s at 8.71 s, 4 Mbit/s at 11.14 s.
+        assert_eq!([chosen(8_700, 0), chosen(8_800, 0)], [0, 1], "up when the next rate fits");
+        assert_eq!(chosen(11_200, 0), 2, "over two rungs at once");
+        assert_eq!([chosen(8_800, 2), chosen(8_700, 2)], [2, 1], "down when f has come to the rate below");
         assert_eq!(chosen(10_000, 1), 1);
+    }
+
+    /// 216 s of 240 are more than three segments from the end: the paper's own figures stand.
+    #[test]
+    fn the_highest_rate_begins_where_the_paper_says_unless_the_buffer_is_short() {
+        let long = Video { segment: Duration::from_secs(4), buffer: Duration::from_secs(240), ..video() };
+        let chosen = |millis| {
+            Player { downloaded: Duration::from_millis(millis), rung: 2, ..Player::new(long) }.choose()
+        };
+        assert_eq!([chosen(215_999), chosen(216_000)], [2, 3]);
+        // Of two segments half of the cushion is left: 1.5 to 2.548 s.
+        let short = Video { buffer: Duration::from_secs(4), ..video() };
+        let chosen =
+            |millis| Player { downloaded: Duration::from_millis(millis), ..Player::new(short) }.choose();
+        assert_eq!([chosen(1_500), chosen(2_000), chosen(2_548)], [0, 2, 3]);
     }
 
     #[test]

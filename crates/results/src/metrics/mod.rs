@@ -196,16 +196,16 @@ metrics! {
         "Connections that the flow has opened: of one that may reconnect, or has several at once.";
     optional real delay_min_s DELAY_MIN, "s", Nothing, None,
         "Of datagrams: the shortest time from the sending to the receiving application; null where nothing arrived.";
-    optional real delay_p50_s DELAY_P50, "s", Nothing, None,
+    optional real delay_p50_s DELAY_P50, "s", Mean, Some(column(20, "delay, median", "delay p50", "ms", 0, 1e3)),
         "Of datagrams: the same, half of them at most, by nearest rank.";
-    optional real delay_p95_s DELAY_P95, "s", Mean, Some(column(20, "delay, 95 %", "delay p95", "ms", 0, 1e3)), "Of a call: the same, 95 % of them at most.";
-    optional real delay_p99_s DELAY_P99, "s", Nothing, None,
+    optional real delay_p95_s DELAY_P95, "s", Mean, Some(column(21, "delay, 95 %", "delay p95", "ms", 0, 1e3)), "Of a call: the same, 95 % of them at most.";
+    optional real delay_p99_s DELAY_P99, "s", Mean, Some(column(22, "delay, 99 %", "delay p99", "ms", 0, 1e3)),
         "Of datagrams: the same, 99 % of them at most, by nearest rank.";
-    optional real jitter_s JITTER, "s", Nothing, None,
+    optional real jitter_s JITTER, "s", Mean, Some(column(23, "jitter", "jitter", "ms", 1, 1e3)),
         "Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; null with fewer than two.";
-    optional count late_datagrams LATE_DATAGRAMS, "", Sum, Some(column(21, "late", "late", "", 0, 1.0)),
+    optional count late_datagrams LATE_DATAGRAMS, "", Sum, Some(column(24, "late", "late", "", 0, 1.0)),
         "Of a call: datagrams that arrived, but later than its `late` after they were sent.";
-    optional count lost_datagrams LOST_DATAGRAMS, "", Nothing, None,
+    optional count lost_datagrams LOST_DATAGRAMS, "", Sum, Some(column(25, "lost", "lost", "", 0, 1.0)),
         "Numbers of datagrams missing below the highest one that arrived, at the end of the run.";
     optional count received_datagrams RECEIVED_DATAGRAMS, "", Nothing, None,
         "Datagrams that arrived, duplicates not counted.";
