@@ -66,8 +66,8 @@ RECONNECTS = (
 
 
 BESIDE = (
-    " Beside another download a percentage is what the one that has less of its fair part has of it. There, and in what "
-    "a person feels, a difference counts that hardly comes by chance."
+    " Beside another download a percentage is what the one that has less of its fair part has of it. There, and in "
+    "what a person feels, a difference counts that hardly comes by chance."
 )
 
 
