@@ -246,6 +246,21 @@ def test_the_command(handfast: Command) -> None:
         assert Path("out/common", name).stat().st_size > 100
 
 
+def test_what_a_person_feels_alone(handfast: Command) -> None:
+    some = ["common", "--groups", "felt", "--schemes", "linux,iosl,iosl-peers", "--seeds", "1,2"]
+    shown = handfast(*some)
+    assert shown.exit_code == 0, shown.stderr
+    assert "What a person feels" in shown.stdout
+    assert "8 runs, 0 of them" in shown.stderr
+    made = json.loads(handfast(*some, "--json").stdout)["rows"]
+    assert [one["measure"] for one in made] == [measure.key for measure in FELT] * 2
+    echo = next(one for one in made if one["measure"] == "echo_p95_s")
+    assert set(echo["not_run"]) == {"iosl-peers"}
+    # A device that freezes sends its own keystrokes again when the radio is back.
+    assert echo["cells"]["iosl"]["echo_p95_s"]["median"] < 0.8 * echo["cells"]["linux"]["echo_p95_s"]["median"]
+    assert "What a person feels:" in Path("out/common/whole.md").read_text(encoding="utf-8")
+
+
 def test_the_table_fits_80_columns_and_every_row_has_its_gain(handfast: Command) -> None:
     shown = handfast("common", "--schemes", "linux,spurious,quick-start", "--seeds", "1").stdout.splitlines()
     assert max(map(len, shown)) <= 80

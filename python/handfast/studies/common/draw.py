@@ -27,7 +27,7 @@ GAP = 1.3
 def draw(made: Common) -> Figure:
     """A row a situation, a column a scheme: the share of the capacity limit, winners in bold; `r`: reconnects."""
     places = _places(made)
-    last = max(places.values()) + 1
+    last = max(places.values(), default=0) + 1  # without a row nothing is drawn
     width = max(figures.PAGE_IN[0], NAMES_IN + COLUMN_IN * len(made.schemes))
     figure = figures.blank((width, ROW_IN * last + 0.9))
     axes = figure.subplots()

@@ -58,7 +58,7 @@ GROUPS = (
     Group("queues", "announced roam, queues of today", "about 3 s,", cannot=_STORES),
     Group(
         "beside",
-        "announced roam beside another download",
+        "announced roam beside another download (who has less)",
         "about 3 s,",
         ("FQ-CoDel",),
         cannot=_STORES,
