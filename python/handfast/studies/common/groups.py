@@ -43,9 +43,9 @@ _UNSEEN = dict.fromkeys(
 _STORES = {"proxy": "it keeps megabytes while the radio is gone or slower, and the limit counts no store in the path"}
 
 GROUPS = (
-    Group("loss", "no roam, the radio loses packets", "lost:", ("1 in 100",)),
+    Group("loss", "no roam, lossy radio", "lost:", ("1 in 100",)),
     Group("core", "no roam, lossy network", "lost:", ("1 in 100",)),
-    Group("silent", "same access point, silent radio, unannounced", "about", ("5 s",), cannot=_STORES),
+    Group("silent", "silent radio, same access point", "about", ("5 s",), cannot=_STORES),
     Group("announced", "roam between access points, announced", "about", ("1 s", "3 s"), cannot=_STORES),
     Group(
         "unannounced",
@@ -58,19 +58,19 @@ GROUPS = (
     Group("queues", "announced roam, queues of today", "about 3 s,", cannot=_STORES),
     Group(
         "beside",
-        "announced roam beside another download (who has less)",
-        "about 3 s,",
+        "announced roam, lesser of two downloads",
+        "",
         ("FQ-CoDel",),
         cannot=_STORES,
         measures=(LEAST, OWN),
         heading="Beside another download, what the roaming one gets of its fair part, %",
     ),
     Group("drawn", "no roam, a radio whose rate varies", "", ("Starlink",)),
-    Group("cellular", "cellular, a handover every 4 s", "", ("5G NR, drops",)),
+    Group("cellular", "cellular, handover each 4 s", "", ("5G NR, drops",)),
     Group("air", "announced roam, 802.11's air", "about 1 s,", cannot=_UNSEEN),
     Group(
         "walk",
-        "walk to another access point, unannounced, 802.11's air",
+        "walk out of range, 802.11's air",
         "",
         ("802.11ac",),
         cannot={**_UNSEEN, "zwa": _PRESUMES},
