@@ -8,6 +8,8 @@ from math import comb
 from statistics import median
 
 CONFIDENCE = 0.95
+SEEDS = 6
+"""Fewer cannot reach it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,11 @@ GAP = 1.3
 def draw(made: Common) -> Figure:
     """A row a situation, a column a scheme: the share of the capacity limit, winners in bold; `r`: reconnects."""
     places = _places(made)
-    last = max(places.values()) + 1
+    last = max(places.values(), default=0) + 1  # without a row nothing is drawn
     width = max(figures.PAGE_IN[0], NAMES_IN + COLUMN_IN * len(made.schemes))
     figure = figures.blank((width, ROW_IN * last + 0.9))
     axes = figure.subplots()
-    for row in made.rows:
+    for row in made.limited:
         _situation(axes, made, row, places[row.group.key, row.value])
     _titles(axes, made, places)
     axes.set_xlim(-0.5, len(made.schemes) - 0.5)
@@ -39,7 +39,7 @@ def draw(made: Common) -> Figure:
     axes.set_xticks(range(len(made.schemes)), made.schemes, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
     axes.set_yticks(
-        [places[row.group.key, row.value] for row in made.rows], [row.value for row in made.rows], fontsize=6
+        [places[row.group.key, row.value] for row in made.limited], [row.value for row in made.limited], fontsize=6
     )
     axes.tick_params(length=0)
     axes.grid(False)
@@ -52,7 +52,7 @@ def _places(made: Common) -> dict[tuple[str, str], float]:
     """Where each row stands; a title and a gap before each group."""
     places: dict[tuple[str, str], float] = {}
     at, group = -1.0 - GAP, ""
-    for row in made.rows:
+    for row in made.limited:
         at += 1 if row.group.key == group else 1 + GAP
         group = row.group.key
         places[group, row.value] = at
@@ -60,8 +60,8 @@ def _places(made: Common) -> dict[tuple[str, str], float]:
 
 
 def _titles(axes: Axes, made: Common, places: dict[tuple[str, str], float]) -> None:
-    for key in dict.fromkeys(row.group.key for row in made.rows):
-        first = next(row for row in made.rows if row.group.key == key)
+    for key in dict.fromkeys(row.group.key for row in made.limited):
+        first = next(row for row in made.limited if row.group.key == key)
         axes.text(-0.5, places[key, first.value] - 0.62, first.group.title, fontsize=6.5, style="italic", va="bottom")
 
 
@@ -76,12 +76,12 @@ def _situation(axes: Axes, made: Common, row: Row, at: float) -> None:
         if cell is None:
             axes.text(place, at, "–", ha="center", va="center", fontsize=6, color="#888888")
             continue
-        height = max(0.0, (cell.share.median - WORST) / (1 - WORST))
+        height = max(0.0, (cell.value.median - WORST) / (1 - WORST))
         axes.add_patch(Rectangle((place - 0.5, at - 0.5), 1, 1, color=colours(0.1 + 0.8 * height), lw=0, alpha=0.75))
         axes.text(
             place,
             at,
-            f"{cell.share.median:.1%}".rstrip("%") + (RECONNECTS if row.group.reconnects(scheme) else ""),
+            f"{cell.value.median:.1%}".rstrip("%") + (RECONNECTS if row.group.reconnects(scheme) else ""),
             ha="center",
             va="center",
             fontsize=6,

@@ -14,6 +14,7 @@ from handfast.errors import refuse_unknown
 from handfast.results import Result
 from handfast.stats import Summary
 from handfast.studies.common.groups import GROUPS, Group
+from handfast.studies.common.measures import SHARE, Measure
 from handfast.studies.document import summary, written
 from handfast.studies.grid import Order, ScenarioCell, fill
 from handfast.studies.plan import Plan, read_plan
@@ -28,8 +29,8 @@ BASELINE = "linux"
 """What everybody has today: the others are said to be so much above it."""
 ROW = "row"
 """The axis of the sweeps."""
-ALIKE = 0.002
-"""Shares of the limit that are no further apart than this are the same: 50 ms of a run."""
+RIVAL = "linux-bbr"
+"""The cheapest remedy, one setting at the server: what is the best one worth above it?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ class Cell:
     """One scheme in one situation."""
 
     scheme: str
-    shares: tuple[float, ...]
-    """What was delivered, as a share of what the links would have carried; by seed."""
-    share: Summary
+    values: tuple[float, ...]
+    """What the row is judged by; by seed."""
+    value: Summary
     stall: Summary | None
     """From the link's return to the first new data, seconds; None where no link went."""
     stalled: int
@@ -55,6 +56,7 @@ class Row:
     limit_bps: float
     """What the links would have carried, payload bits per second."""
     cells: tuple[Cell, ...]
+    measure: Measure = SHARE
 
     @property
     def name(self) -> str:
@@ -67,24 +69,39 @@ class Row:
 
     @property
     def winners(self) -> tuple[Cell, ...]:
-        """The best one by its median, and those that are alike."""
-        ranked = sorted(self.cells, key=lambda cell: -cell.share.median)
-        return tuple(cell for cell in ranked if cell is ranked[0] or not worse(cell, ranked[0]))
+        """The best one by its median, and those that are alike; none where more is not better."""
+        if not self.measure.sign:
+            return ()
+        ranked = sorted(self.cells, key=lambda cell: -self.measure.sign * cell.value.median)
+        return tuple(cell for cell in ranked if cell is ranked[0] or not worse(cell, ranked[0], self.measure))
 
-    @property
-    def gain(self) -> float | None:
-        """How far the winner is above what everybody has, as a share of the limit; None where that is not run."""
-        base = self.of(BASELINE)
-        return None if base is None else self.winners[0].share.median - base.share.median
+    def gain(self, over: str = BASELINE) -> float | None:
+        """By how much the best is better than a scheme, in the measure's unit; None where that is not run."""
+        base = self.of(over)
+        if base is None or not self.winners:
+            return None
+        return self.measure.sign * (self.winners[0].value.median - base.value.median)
 
 
-def worse(one: Cell, other: Cell) -> bool:
-    """Whether `one` is below `other` by more than `ALIKE`: seed by seed, or from median to median.
+def worse(one: Cell, other: Cell, measure: Measure = SHARE) -> bool:
+    """Whether `one` is worse than `other` by more than counts as alike: seed by seed, or from median to median.
 
     Where a stall has two lengths, by the seed, half of the differences can be small while the medians are far apart.
+    A measure that has to be `sure` asks for the medians and for a sign test over the seeds that tell the two apart.
     """
-    paired = median(theirs - mine for mine, theirs in zip(one.shares, other.shares, strict=True))
-    return max(paired, other.share.median - one.share.median) > ALIKE
+    differences = [measure.sign * (theirs - mine) for mine, theirs in zip(one.values, other.values, strict=True)]
+    medians = measure.sign * (other.value.median - one.value.median)
+    if measure.sure:
+        return medians > measure.alike and _surely(differences, measure.alike)
+    return max(median(differences), medians) > measure.alike
+
+
+def _surely(differences: Sequence[float], alike: float) -> bool:
+    """Whether so many are above that chance does not explain it; below six, as with brackets, all of them."""
+    above, below = sum(one > alike for one in differences), sum(one < -alike for one in differences)
+    if above + below < stats.SEEDS:
+        return above > below == 0
+    return above > below and stats.coverage(above + below, below) >= stats.CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +117,22 @@ class Common(Drawn):
     runs: int
     reused: int
 
+    @property
+    def limited(self) -> tuple[Row, ...]:
+        """The rows that are shares of the capacity limit: one table, and the picture."""
+        return tuple(row for row in self.rows if row.measure.limit)
+
+    @property
+    def others(self) -> tuple[Row, ...]:
+        """All other rows."""
+        return tuple(row for row in self.rows if not row.measure.limit)
+
     def _tables(self) -> Mapping[str, Callable[[], Iterator[Mapping[str, object]]]]:
-        """One row a scheme and situation."""
-        return {"cells": lambda: (_flat(row, cell) for row in self.rows for cell in row.cells)}
+        """One row a scheme and situation, and of those that are no shares of the limit one a measure too."""
+        return {
+            "cells": lambda: (_flat(row, cell) for row in self.limited for cell in row.cells),
+            "felt": lambda: (_felt(row, cell) for row in self.others for cell in row.cells),
+        }
 
     def draw(self) -> Figure:
         """A row a situation, a column a scheme."""
@@ -126,7 +156,7 @@ class Common(Drawn):
         from handfast.studies.common.page import HEADS, judged
 
         rows = [
-            [f"{row.group.title}: {row.name}", *(text.replace("`", "") for text in judged(row))] for row in self.rows
+            [f"{row.group.title}: {row.name}", *(text.replace("`", "") for text in judged(row))] for row in self.limited
         ]
         return Table(HEADS, rows)
 
@@ -137,13 +167,26 @@ def _flat(row: Row, cell: Cell) -> Mapping[str, object]:
         "row": row.value,
         "scheme": cell.scheme,
         "limit_bps": row.limit_bps,
-        "share": cell.share.median,
-        "share_low": cell.share.low,
-        "share_high": cell.share.high,
+        "share": cell.value.median,
+        "share_low": cell.value.low,
+        "share_high": cell.value.high,
         "stall_s": cell.stall.median if cell.stall else None,
         "without_return": cell.stalled,
         "best": cell in row.winners,
         "reconnects": row.group.reconnects(cell.scheme),
+    }
+
+
+def _felt(row: Row, cell: Cell) -> Mapping[str, object]:
+    return {
+        "group": row.group.key,
+        "row": row.value,
+        "measure": row.measure.key,
+        "scheme": cell.scheme,
+        "value": cell.value.median,
+        "value_low": cell.value.low,
+        "value_high": cell.value.high,
+        "best": cell in row.winners,
     }
 
 
@@ -166,7 +209,11 @@ def study(order: Order, groups: Sequence[str] | None = None, progress: Progress 
     for (key, value, scheme), results in done.results.items():
         by_row.setdefault((key, value), {})[scheme] = results
     known = {group.key: group for group in chosen_groups}
-    rows = tuple(_row(known[key], value, runs) for (key, value), runs in by_row.items())
+    rows = tuple(
+        _row(known[key], value, measure, runs)
+        for (key, value), runs in by_row.items()
+        for measure in known[key].measures
+    )
     every = done.all
     seeds = tuple(dict.fromkeys(result.seed for result in every))
     return Common(rows, tuple(chosen), seeds, every[0].duration_s, len(every), done.reused)
@@ -187,40 +234,36 @@ def _schemes(names: Sequence[str] | None) -> list[str]:
     return [name for name in every if not names or name in names]
 
 
-def _row(group: Group, value: str, runs: Mapping[str, Sequence[Result]]) -> Row:
-    cells = tuple(_cell(scheme, some) for scheme, some in runs.items())
+def _row(group: Group, value: str, measure: Measure, runs: Mapping[str, Sequence[Result]]) -> Row:
+    cells = tuple(_cell(scheme, measure, some) for scheme, some in runs.items())
     limits = stats.summarise([run.aggregate.limit_bps for some in runs.values() for run in some])
-    return Row(group, value, limits.median if limits is not None else 0.0, cells)
+    return Row(group, value, limits.median if limits is not None else 0.0, cells, measure)
 
 
-def _cell(scheme: str, runs: Sequence[Result]) -> Cell:
-    shares = tuple(share(run) for run in runs)
-    summary = stats.summarise(shares)
+def _cell(scheme: str, measure: Measure, runs: Sequence[Result]) -> Cell:
+    values = tuple(measure.of(run) for run in runs)
+    summary = stats.summarise(values)
     assert summary is not None  # noqa: S101 (there are seeds)
     went = [run for run in runs if run.handovers]
     stalls = [run.handovers[0].stall_s for run in went]
-    return Cell(scheme, shares, summary, stats.summarise(stalls), sum(stall is None for stall in stalls))
-
-
-def share(run: Result) -> float:
-    """What a run delivered, as a share of what its links would have carried."""
-    limit = (run.aggregate.limit_bps or 0.0) * run.duration_s / 8
-    return (run.aggregate.delivered_bytes or 0) / limit if limit else 0.0
+    return Cell(scheme, values, summary, stats.summarise(stalls), sum(stall is None for stall in stalls))
 
 
 def _document(row: Row) -> Mapping[str, object]:
     return {
         "group": row.group.key,
         "row": row.value,
+        "measure": row.measure.key,
         "limit_bps": row.limit_bps,
         "winners": [cell.scheme for cell in row.winners],
-        "gain_over_linux": row.gain,
-        "behind_limit": 1 - row.winners[0].share.median,
+        "gain_over_linux": row.gain(),
+        "gain_over_bbr": row.gain(RIVAL),
+        "behind_limit": 1 - row.winners[0].value.median if row.measure.limit else None,
         "reconnects": [cell.scheme for cell in row.cells if row.group.reconnects(cell.scheme)],
-        "cells": {cell.scheme: _entry(cell) for cell in row.cells},
+        "cells": {cell.scheme: _entry(row.measure, cell) for cell in row.cells},
         "not_run": dict(row.group.cannot),
     }
 
 
-def _entry(cell: Cell) -> Mapping[str, object]:
-    return {"share": summary(cell.share), "stall_s": summary(cell.stall), "without_return": cell.stalled}
+def _entry(measure: Measure, cell: Cell) -> Mapping[str, object]:
+    return {measure.key: summary(cell.value), "stall_s": summary(cell.stall), "without_return": cell.stalled}
