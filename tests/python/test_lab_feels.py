@@ -95,6 +95,13 @@ def test_a_video_stalls_as_in_the_simulator() -> None:
 
 
 @real
+def test_a_video_with_a_full_buffer_has_the_rate_that_it_has_in_the_simulator() -> None:
+    """The player asks when there is room for a segment, to the millisecond: no rate may hang on that."""
+    sim, lab = both('{video = {segment = "500ms", buffer = "5s"}}')
+    assert near(lab, sim, "video_mean_bps", part=0.05)
+
+
+@real
 def test_a_call_knows_what_came_too_late() -> None:
     sim, lab = both("{call = {}}")
     assert lab["late_datagrams"] == sim["late_datagrams"] == 0
