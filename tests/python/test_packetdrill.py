@@ -31,6 +31,7 @@ TOOL = shutil.which(os.environ.get("PACKETDRILL", "packetdrill"))
         ("+0 sendmsg(4, {...}, MSG_ZEROCOPY) = 60", []),
         ("+0 epoll_create(1) = 5\n+0 pipe([6, 7]) = 0", ["epoll"]),
         ("/* tcp_md5 */ +0 > S. 0:0(0) ack 1 <md5 0,mss 1460>", ["MD5 and authentication"]),
+        ("`sysctl -q net.ipv4.tcp_ecn=3`\n+0 > .5 1:1(0) ack 1 <ECN e1b 1 ceb 0 e0b 1,nop>", []),
     ],
 )
 def test_what_a_script_needs_shows_in_its_text(text: str, missing: list[str]) -> None:
@@ -55,6 +56,12 @@ def test_the_stack_is_told_what_the_tool_keeps_to_itself(tmp_path: Path) -> None
     assert flags(joined, "ipv6") == ["--so_flags=mtu=1520,mss=1000"]
     assert flags(joined, "ipv4") == ["--so_flags=mss=1000"]
     assert flags(plain, "ipv4") == []
+
+
+def test_what_the_kernel_refuses_is_set_in_a_copy() -> None:
+    shell = namespaces.command(Path("tool"), Path("stack"), Path(__file__), "ipv4")[-1]
+    for name in ["tcp_congestion_control", "tcp_ecn", "tcp_ecn_option"]:
+        assert f"mount --bind $t /proc/sys/net/ipv4/{name};" in shell
 
 
 def test_what_the_tool_said_is_a_line() -> None:

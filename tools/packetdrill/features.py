@@ -11,7 +11,6 @@ FEATURES: dict[str, str] = {
     "PSP": r"\bpsp",
     "epoll": r"\bepoll_(?:create|ctl|wait)",
     "other protocols": r"SOCK_DGRAM|SOCK_RAW|IPPROTO_UDP|IPPROTO_ICMP|\bgre\b|\bmpls\b",
-    "accurate ECN": r"\bECN\b.*\bACE\b|tcp_ecn=[345]|\be[01]b\b|\bceb\b",
     "multipath TCP": r"IPPROTO_MPTCP",
 }
 """A feature's name, and what in a script shows that it is used."""

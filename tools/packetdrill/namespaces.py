@@ -67,6 +67,16 @@ def fits(script: Path, version: str) -> bool:
     return not script.name.endswith(other)
 
 
+def _settable(name: str, value: str) -> list[str]:
+    """Shell commands that let a setting have a value: where the kernel refuses it, a copy takes its place."""
+    setting = f"/proc/sys/net/ipv4/{name}"
+    return [
+        f"now=$(cat {setting} 2>/dev/null)",
+        f"if (echo {value} >{setting}) 2>/dev/null; then echo $now >{setting}",
+        f"elif [ -e {setting} ]; then t=$(mktemp); echo $now >$t; mount --bind $t {setting}; rm $t; fi",
+    ]
+
+
 def _prepared() -> str:
     """Shell commands that make the network. What scripts write below `/sys/module` stays in their own copy."""
     copies = [
@@ -82,13 +92,10 @@ def _prepared() -> str:
         "(" + " && ".join(f"ip -6 {command}" for command in ADDRESSES["ipv6"]) + " || true)",
     ]
     # No other namespace may set what the first one does not allow (`tcp_allowed_congestion_control`).
-    control = "/proc/sys/net/ipv4/tcp_congestion_control"
-    choice = [
-        f"now=$(cat {control})",
-        f"if (echo {SCRIPTS_CONTROL} >{control}) 2>/dev/null; then echo $now >{control}",
-        f"else t=$(mktemp); echo $now >$t; mount --bind $t {control}; rm $t; fi",
-    ]
-    return "; ".join([*copies, *choice, " && ".join(network)])
+    choice = _settable("tcp_congestion_control", SCRIPTS_CONTROL)
+    # Linux 6.18 knows accurate ECN, and does not let it be switched on.
+    accurate = [*_settable("tcp_ecn", "3"), *_settable("tcp_ecn_option", "3")]
+    return "; ".join([*copies, *choice, *accurate, " && ".join(network)])
 
 
 MSS = re.compile(r"^--mss=(\d+)", re.MULTILINE)

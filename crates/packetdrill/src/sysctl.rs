@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use handfast_core::{Bytes, Duration};
-use handfast_tcp::{Config, CongestionControl, Frto, MtuProbing, Recovery, profile};
+use handfast_tcp::{Config, CongestionControl, EcnOption, Frto, MtuProbing, Recovery, profile};
 
 use crate::control;
 
@@ -36,8 +36,14 @@ pub struct Settings {
     pub sack: Option<u64>,
     /// `tcp_window_scaling`.
     pub window_scaling: Option<u64>,
-    /// `tcp_ecn`: 1 asks for ECN and grants it, 2 grants it.
+    /// `tcp_ecn`: 1 asks for ECN and grants it, 2 grants it; 3 to 5 grant accurate ECN, and ask for that, for ECN, for nothing.
     pub ecn: Option<u64>,
+    /// `tcp_ecn_fallback`: 0 asks again with every SYN, and trusts paths that change marks.
+    pub ecn_fallback: Option<u64>,
+    /// `tcp_ecn_option`: 0 never, 1 as seldom as is allowed, 2 always, 3 though it seems to be dropped on the way.
+    pub ecn_option: Option<u64>,
+    /// `tcp_ecn_option_beacon`: so often a round trip at least.
+    pub ecn_option_beacon: Option<u8>,
     /// `tcp_shrink_window`.
     pub shrink_window: Option<u64>,
     /// `tcp_recovery`: whether RACK finds losses.
@@ -115,6 +121,9 @@ impl Settings {
             sack: tcp("sack").and_then(|text| one(&text)),
             window_scaling: tcp("window_scaling").and_then(|text| one(&text)),
             ecn: tcp("ecn").and_then(|text| one(&text)),
+            ecn_fallback: tcp("ecn_fallback").and_then(|text| one(&text)),
+            ecn_option: tcp("ecn_option").and_then(|text| one(&text)),
+            ecn_option_beacon: tcp("ecn_option_beacon").and_then(|text| one(&text)),
             shrink_window: tcp("shrink_window").and_then(|text| one(&text)),
             recovery: tcp("recovery").and_then(|text| one(&text)),
             early_retrans: tcp("early_retrans").and_then(|text| one(&text)),
@@ -159,12 +168,15 @@ impl Settings {
             timestamps: on(self.timestamps, base.timestamps),
             sack: on(self.sack, base.sack),
             window_scaling: on(self.window_scaling, base.window_scaling),
-            // The kernel's default is 2.
-            ecn: match self.ecn.unwrap_or(2) {
-                0 => false,
-                1 => true,
-                _ => passive,
+            ecn: self.does_ecn(passive),
+            accurate_ecn: match self.ecn {
+                Some(3) => true,
+                Some(4 | 5) => passive,
+                _ => false,
             },
+            ecn_fallback: on(self.ecn_fallback, base.ecn_fallback),
+            accurate_ecn_option: self.ecn_option().0,
+            accurate_ecn_beacon: self.ecn_option().1,
             syn_retries: retries.unwrap_or(base.syn_retries),
             syn_linear_timeouts: self.syn_linear_timeouts.unwrap_or(base.syn_linear_timeouts),
             data_retries: self.retries2.unwrap_or(base.data_retries),
@@ -182,6 +194,26 @@ impl Settings {
             // The socket layer bounds what is written.
             send_buffer: Bytes(u64::MAX),
             ..base
+        }
+    }
+
+    /// When the option of accurate ECN is sent, and how often a round trip at least.
+    pub(crate) fn ecn_option(&self) -> (EcnOption, u8) {
+        let option = match self.ecn_option {
+            Some(0) => EcnOption::Unsent,
+            Some(1) => EcnOption::Minimum,
+            None | Some(2) => EcnOption::Full,
+            Some(_) => EcnOption::Persistent,
+        };
+        (option, self.ecn_option_beacon.unwrap_or(3))
+    }
+
+    /// Of any kind (`enum tcp_ecn_mode`). The kernel's default is 2.
+    fn does_ecn(&self, passive: bool) -> bool {
+        match self.ecn.unwrap_or(2) {
+            0 => false,
+            1 | 3 | 4 => true,
+            _ => passive,
         }
     }
 
@@ -259,6 +291,21 @@ mod tests {
             let found = [false, true].map(|passive| settings.config(1460, passive).ecn);
             assert_eq!(found, [asked, granted], "{setting:?}");
         }
+    }
+
+    #[test]
+    fn accurate_ecn_is_granted_by_three_settings_and_asked_for_by_one() {
+        for (setting, asked, granted) in
+            [(1, false, false), (2, false, false), (3, true, true), (4, false, true)]
+        {
+            let settings = Settings { ecn: Some(setting), ..Settings::default() };
+            let found = [false, true].map(|passive| settings.config(1460, passive).accurate_ecn);
+            assert_eq!(found, [asked, granted], "{setting}");
+        }
+        let settings = Settings { ecn: Some(5), ecn_option: Some(1), ..Settings::default() };
+        let [active, passive] = [false, true].map(|passive| settings.config(1460, passive));
+        assert_eq!((active.ecn, passive.ecn, passive.accurate_ecn), (false, true, true));
+        assert_eq!((active.accurate_ecn_option, active.accurate_ecn_beacon), (EcnOption::Minimum, 3));
     }
 
     #[test]

@@ -39,6 +39,31 @@ pub enum Acks {
     Linux,
 }
 
+/// When the option of accurate ECN is sent (RFC 9768 §3.2.3; Linux's `tcp_ecn_option`): never before the peer has sent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EcnOption {
+    /// It is not known: feedback is the field ACE alone, by rules of our own.
+    Off,
+    /// Never; the peer's is read.
+    Unsent,
+    /// When counters change, and a few times a round trip (§3.2.3.3).
+    Minimum,
+    /// Wherever it fits, until it seems to be dropped on the way.
+    Full,
+    /// Wherever it fits.
+    Persistent,
+}
+
+impl EcnOption {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Unsent, Self::Minimum, Self::Full, Self::Persistent];
+
+    /// Whether it is sent at all.
+    pub(crate) fn is_sent(self) -> bool {
+        self >= Self::Minimum
+    }
+}
+
 /// How the retransmission timeout follows from round-trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttEstimation {
@@ -320,8 +345,15 @@ pub struct Config {
     pub eln: bool,
     /// Explicit congestion notification (RFC 3168): asked for, and granted where the peer asks.
     pub ecn: bool,
+    /// A SYN that goes again does without ECN in the end (RFC 3168 §6.1.1.1, RFC 9768 §3.1.4.1), and a path that changes marks gets
+    /// nothing that is capable (RFC 9768 §3.2.2.3): `tcp_ecn_fallback`.
+    pub ecn_fallback: bool,
     /// With `ecn`: asked for with accurate feedback (RFC 9768), and with that of RFC 3168 where the peer knows no other.
     pub accurate_ecn: bool,
+    /// With `accurate_ecn`: when the option with counters of octets is sent. With it the rules are Linux's: all but SYNs is capable.
+    pub accurate_ecn_option: EcnOption,
+    /// Options a round trip at least, where they are sent as seldom as is allowed (`tcp_ecn_option_beacon`); zero: none.
+    pub accurate_ecn_beacon: u8,
     /// Ask the routers on the way for a rate.
     pub quick_start: QuickStartRequest,
     /// Measure the path.
@@ -379,7 +411,10 @@ impl Default for Config {
             vho: VhoRules::NONE,
             eln: false,
             ecn: false,
+            ecn_fallback: true,
             accurate_ecn: false,
+            accurate_ecn_option: EcnOption::Off,
+            accurate_ecn_beacon: 3,
             quick_start: QuickStartRequest::Off,
             estimate: Estimation::Off,
         }

@@ -174,3 +174,62 @@ pub struct Footprint {
     /// Runs of our octets whose transmission time is kept (RFC 8985).
     pub sent_runs: usize,
 }
+
+/// How two ends tell each other of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Not at all.
+    Disabled,
+    /// By the flags of RFC 3168.
+    Classic,
+    /// By counters (RFC 9768).
+    Accurate,
+    /// The SYN has asked for counters, and has no answer yet.
+    Pending,
+}
+
+/// What has come of the peer's option of accurate ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OptionSeen {
+    /// Nothing.
+    #[default]
+    None,
+    /// One without a counter.
+    Empty,
+    /// Counters.
+    Counters,
+    /// Counters that something on the way has cleared.
+    Cleared,
+}
+
+/// What does not come through of accurate ECN (RFC 9768 §3.1.5, §3.2.3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnFailures {
+    /// A SYN-ACK had to leave without the flags.
+    pub ace_sent: bool,
+    /// What came of the field ACE was cleared or changed.
+    pub ace_received: bool,
+    /// Acknowledgements with the option are lost.
+    pub option_sent: bool,
+    /// The peer's option is cleared, or came too late.
+    pub option_received: bool,
+}
+
+/// What an end has counted of marks (RFC 9768 §3.2.1), without what the counters begin with. Octets are those of ECT(1), ECT(0), CE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnReport {
+    /// Packets that came marked.
+    pub received_packets: u64,
+    /// Octets that came.
+    pub received_octets: [u64; 3],
+    /// Packets of which the peer says that they were marked.
+    pub delivered_packets: u64,
+    /// Octets that the peer has counted.
+    pub delivered_octets: [u32; 3],
+    /// Something that was capable has come.
+    pub saw_capable: bool,
+    /// What its option is like.
+    pub option_seen: OptionSeen,
+    /// What does not come through.
+    pub failures: EcnFailures,
+}

@@ -28,11 +28,14 @@ mod urgent;
 
 pub use cc::{BbrReport, CongestionControl, ShadowWindow, coupling};
 pub use config::{
-    Acks, Config, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio, Recovery,
-    Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,
+    Acks, Config, EcnOption, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio,
+    Recovery, Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,
 };
 pub use endpoint::{Endpoint, Report, Touch};
-pub use event::{Counters, Death, Detector, Event, Footprint, LossCounters, Snapshot, State};
+pub use event::{
+    Counters, Death, Detector, EcnFailures, EcnMode, EcnReport, Event, Footprint, LossCounters, OptionSeen,
+    Snapshot, State,
+};
 pub use help::MtuProbing;
 pub use options::{DEFAULT_MSS, MAX_SHIFT, MIN_MSS};
 pub use profile::{PROFILES, Profile, profile};

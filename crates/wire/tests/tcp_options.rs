@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::tcp::{
-    Estimate, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
+    AccEcnOption, AccEcnOrder, Estimate, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment,
+    Timestamps, TrainKind,
 };
 use handfast_wire::{
-    Body, Checksums, EmitError, LinkType, Packet, ParseError, QuickStartNonce, QuickStartRate,
+    Body, Checksums, Ecn, EmitError, LinkType, Packet, ParseError, QuickStartNonce, QuickStartRate,
     QuickStartResponse,
 };
 
@@ -233,4 +234,67 @@ fn options_that_cannot_be_sent_are_refused() {
     let longer = Segment { mss: Some(1), ..with(&long) };
     assert_eq!(longer.options_len(), 44);
     assert_eq!(refused(longer), EmitError::OptionsLength(44));
+}
+
+fn accecn(order: AccEcnOrder, fields: usize) -> RareOptions {
+    let counter = |mark| match mark {
+        Ecn::Capable0 => 0x0102_0304,
+        Ecn::Capable1 => 5,
+        _ => 6,
+    };
+    let option = Some(AccEcnOption::new(order, fields, counter));
+    RareOptions { accecn: option, ..RareOptions::default() }
+}
+
+/// RFC 9768 §3.2.3, figure 5 and table 5.
+#[test]
+fn accurate_ecn_has_its_bytes_in_both_orders() {
+    for (order, fields, options) in [
+        (AccEcnOrder::Ect0First, 3, &[172, 11, 2, 3, 4, 0, 0, 6, 0, 0, 5, 1][..]),
+        (AccEcnOrder::Ect1First, 3, &[174, 11, 0, 0, 5, 0, 0, 6, 2, 3, 4, 1]),
+        (AccEcnOrder::Ect1First, 2, &[174, 8, 0, 0, 5, 0, 0, 6]),
+        (AccEcnOrder::Ect0First, 1, &[172, 5, 2, 3, 4, 1, 1, 1]),
+        (AccEcnOrder::Ect1First, 0, &[174, 2, 1, 1]),
+    ] {
+        let segment = Segment { rare: Some(Box::new(accecn(order, fields))), ..Segment::EMPTY };
+        assert_eq!(emit(&segment), options);
+        assert_eq!(parse(options), Ok(segment));
+    }
+}
+
+/// As Linux does: what an option leaves of a word takes the place of NOPs.
+#[test]
+fn accurate_ecn_stands_behind_timestamps_and_saves_nops() {
+    let rare = |fields| Some(Box::new(accecn(AccEcnOrder::Ect1First, fields)));
+    let one = [174, 5, 0, 0, 5];
+    let with = Segment { rare: rare(1), sack: sack(&[(1, 2)]), timestamps: STAMPS, ..Segment::EMPTY };
+    let block = [5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    assert_eq!(emit(&with), [&[1, 1], &TIMESTAMPS[..], &one, &[1], &block].concat());
+    let syn_ack = Segment { rare: rare(1), window_scale: Some(8), ..Segment::EMPTY };
+    assert_eq!(emit(&syn_ack), [&one[..], &[3, 3, 8]].concat());
+    let permits = Segment { rare: rare(0), sack_permitted: true, ..Segment::EMPTY };
+    assert_eq!(emit(&permits), [174, 2, 4, 2]);
+    // All of it and two blocks beside timestamps: 40 bytes.
+    let full = Segment { rare: rare(2), sack: sack(&[(1, 2), (3, 4)]), timestamps: STAMPS, ..Segment::EMPTY };
+    assert_eq!((emit(&full).len(), full.sack_room()), (40, 2));
+}
+
+/// §3.2.3: "use those whole 3-octet fields that fit within the length and ignore the remainder".
+#[test]
+fn accurate_ecn_of_another_length_is_read_and_kept() {
+    for (options, counters) in [
+        (&[172, 3, 9, 1][..], &[][..]),
+        (&[174, 7, 0, 0, 1, 2, 3, 0], &[(Ecn::Capable1, 1)]),
+        (
+            &[172, 13, 0, 0, 1, 0, 0, 2, 0, 1, 0, 4, 5, 0, 0, 0],
+            &[(Ecn::Capable0, 1), (Ecn::Congested, 2), (Ecn::Capable1, 256)],
+        ),
+    ] {
+        let segment = parse(options).unwrap();
+        let found: Vec<_> = segment.accecn().unwrap().counters().collect();
+        assert_eq!(found, counters);
+        assert_eq!(parse(&emit(&segment)), Ok(segment), "lossless");
+    }
+    assert_eq!(parse(&[1, 1, 1, 1]).unwrap().accecn(), None);
+    assert!(parse(&[172, 99, 1, 1]).is_err());
 }

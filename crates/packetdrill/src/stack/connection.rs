@@ -223,12 +223,20 @@ impl Connection {
         self.tcp_mut().on_segment(now, received);
         let (una, ..) = self.tcp().send_positions();
         self.stamps.acknowledged(now, una);
+        self.forget_like_an_orphan();
         let stays = !self.is_in_fin_wait() || self.options.fin_wait(&self.settings).is_some();
         if !stays {
             // `tcp_rcv_state_process`: the segment that brings it there is answered with a reset.
             self.vanish(now);
         }
         stays
+    }
+
+    /// The kernel keeps little of an orphan that waits for the peer's FIN (`inet_timewait_sock`).
+    pub(super) fn forget_like_an_orphan(&mut self) {
+        if self.is_in_fin_wait() {
+            self.tcp_mut().forget_counters();
+        }
     }
 
     /// It ends, and nobody is told.
@@ -439,6 +447,7 @@ impl Connection {
     /// The application closes it. RFC 2525 §2.17: with a reset if something waits to be read.
     pub(super) fn close(&mut self, now: Instant) {
         self.orphaned = true;
+        self.forget_like_an_orphan();
         self.fd = None;
         let aborts = self.tcp().readable() > 0 || self.options.linger == Some(0);
         if aborts && self.tcp().state() != State::TimeWait {

@@ -1,7 +1,7 @@
 //! `TCP_INFO` as the kernel lays it out (`struct tcp_info` of `linux/tcp.h`), in this machine's order of octets.
 
 use handfast_core::{Duration, Instant};
-use handfast_tcp::{Report, State};
+use handfast_tcp::{EcnFailures, EcnMode, EcnReport, Report, State};
 
 use super::connection::Connection;
 
@@ -9,10 +9,15 @@ use super::connection::Connection;
 const TIMESTAMPS: u8 = 1;
 const SACK: u8 = 2;
 const SCALES: u8 = 4;
+const ECN: u8 = 8;
+const ECN_SEEN: u8 = 16;
 /// An ssthresh as high as can be.
 const INFINITE: u32 = 0x7fff_ffff;
 /// The delayed acknowledgement's time to begin with (`TCP_ATO_MIN`), microseconds.
 const ATO_US: u32 = 40_000;
+
+/// Where `tcpi_options` is.
+const OPTIONS_AT: usize = 5;
 
 /// The fields in order.
 #[derive(Default)]
@@ -52,7 +57,11 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     let since = |at: Instant| word(now.since(at).as_millis());
     let (acked, received) = (tcp.snapshot(now).acknowledged, connection.octets_received());
     let mut layout = Layout::default();
-    layout.octets(head(&report, tcp.state()));
+    let mut head = head(&report, tcp.state());
+    let agrees = matches!(tcp.ecn_mode(), EcnMode::Classic | EcnMode::Accurate);
+    let ecn = tcp.ecn_report().unwrap_or_default();
+    head[OPTIONS_AT] |= if agrees { ECN } else { 0 } | if ecn.saw_capable { ECN_SEEN } else { 0 };
+    layout.octets(head);
     let memory = tcp.receive_memory();
     layout.words(&[us(report.rto), ATO_US, smss, word(memory.segment)]);
     layout.words(&[word(report.unacked), word(report.sacked), word(report.lost), word(report.retrans), 0]);
@@ -73,7 +82,7 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
     layout.words(&[word(counters.data_segments_received), word(counters.data_segments_sent)]);
     let [busy, receive_window, send_buffer] = connection.chrono.us(now);
     layout.longs(&[0, busy, receive_window, send_buffer]);
-    layout.words(&[word(1 + report.acknowledged + report.sacked), 0]);
+    layout.words(&[word(1 + report.acknowledged + report.sacked), word(ecn.delivered_packets)]);
     layout.longs(&[tcp.snapshot(now).sent + counters.retransmitted_bytes, counters.retransmitted_bytes]);
     layout.words(&[
         word(report.dsacks),
@@ -84,7 +93,28 @@ pub(super) fn of(connection: &Connection, now: Instant) -> Vec<u8> {
         0,
     ]);
     layout.words(&[word(counters.timeouts) & 0xffff, 0]);
+    layout.words(&of_marks(tcp.ecn_mode(), &ecn));
     layout.0
+}
+
+/// `tcpi_received_ce` and all that follows: octets of ECT(1), ECT(0), CE.
+fn of_marks(mode: EcnMode, ecn: &EcnReport) -> [u32; 8] {
+    let [d1, d0, dce] = ecn.delivered_octets;
+    let [r1, r0, rce] = ecn.received_octets.map(word);
+    let mode = match mode {
+        EcnMode::Disabled => 0,
+        EcnMode::Classic => 1,
+        EcnMode::Accurate => 2,
+        EcnMode::Pending => 3,
+    };
+    let bits = mode | (ecn.option_seen as u32) << 2 | failures(ecn.failures) << 4;
+    [word(ecn.received_packets), d1, d0, dce, r1, r0, rce, bits]
+}
+
+/// `tcpi_accecn_fail_mode`.
+fn failures(of: EcnFailures) -> u32 {
+    let flags = [of.ace_sent, of.ace_received, of.option_sent, of.option_received];
+    flags.iter().zip(0..).map(|(&is, bit)| u32::from(is) << bit).sum()
 }
 
 fn head(report: &Report, state: State) -> [u8; 8] {

@@ -1,4 +1,4 @@
-//! The link of the tool as scripts set it: its queueing discipline.
+//! What scripts set on the way: the queueing discipline of the tool's link, and what the kernel asks of `sysctl` with each segment.
 
 use handfast_core::{BitRate, Bytes, Instant};
 
@@ -33,6 +33,14 @@ impl Connection {
 }
 
 impl Stack {
+    /// A command has set when the option of accurate ECN is sent: the kernel asks with each segment.
+    pub fn heed_ecn_option(&mut self) {
+        let (option, beacon) = self.settings().ecn_option();
+        for connection in self.connections.values_mut() {
+            connection.tcp_mut().set_accurate_ecn_option(option, beacon);
+        }
+    }
+
     /// The link has another queueing discipline.
     pub fn set_queue(&mut self, queue: Queue) {
         self.queue = queue;

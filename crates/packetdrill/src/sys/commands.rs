@@ -44,7 +44,12 @@ unsafe extern "C" fn system(command: *const c_char) -> c_int {
         if left.contains("nstat") {
             show_counters();
         }
-        CString::new(left).map_or(-1, |left| next(left.as_ptr()))
+        let sets_option = left.contains("tcp_ecn_option");
+        let ended = CString::new(left).map_or(-1, |left| next(left.as_ptr()));
+        if sets_option {
+            tool().call(crate::stack::Stack::heed_ecn_option);
+        }
+        ended
     }
 }
 

@@ -6,8 +6,8 @@ use std::fmt;
 use handfast_assist::profile::ProfileName;
 use handfast_core::{Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery,
-    RttEstimation, Undo, VhoRule, VhoRules,
+    Acks, Config, CongestionControl, EcnOption, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest,
+    Recovery, RttEstimation, Undo, VhoRule, VhoRules,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -247,6 +247,8 @@ tcp_settings! {
     ecn: bool,
     /// With `ecn`: asked for with accurate feedback (RFC 9768), which counts marked packets; TCP Prague needs it.
     accurate_ecn: bool,
+    /// When accurate feedback tells of octets too, in an option; other than "off", its rules are Linux's.
+    accurate_ecn_option: Word<EcnOption>,
     /// Ask the routers on the way for a rate (RFC 4782), at the start and after a handoff. "access": for that of the peer's access
     /// link, divided by the flows that share it, once it is told.
     quick_start: AskedRate,
@@ -266,7 +268,15 @@ mod tests {
         let fields: Vec<&str> = fields.map(|(name, _)| name).filter(|name| !name.starts_with(' ')).collect();
         // What the owner of a connection asks for is not the scenario's to set, nor what packetdrill's scripts ask for, nor what a
         // profile of Linux stands for as a whole.
-        let of_others = ["reserved", "keeps_writes", "loss_probes", "idle_restart", "linux_details"];
+        let of_others = [
+            "reserved",
+            "keeps_writes",
+            "loss_probes",
+            "idle_restart",
+            "linux_details",
+            "ecn_fallback",
+            "accurate_ecn_beacon",
+        ];
         let fields: Vec<&str> = fields.into_iter().filter(|name| !of_others.contains(name)).collect();
         assert_eq!(fields, TCP_SETTINGS);
     }

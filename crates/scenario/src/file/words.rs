@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 
 use handfast_radio::mobility::Then;
 use handfast_tcp::{
-    Acks, CongestionControl, Estimation, Frto, InitialWindow, Nagle, Recovery, RttEstimation, Undo, VhoRule,
+    Acks, CongestionControl, EcnOption, Estimation, Frto, InitialWindow, Nagle, Recovery, RttEstimation,
+    Undo, VhoRule,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -159,6 +160,17 @@ impl Vocabulary for Nagle {
         ("off", Self::Off, "nothing: TCP_NODELAY"),
         ("rfc896", Self::Rfc896, "anything unacknowledged (RFC 896)"),
         ("minshall", Self::Minshall, "an unacknowledged small segment (Linux)"),
+    ];
+}
+
+impl Vocabulary for EcnOption {
+    const WHAT: &'static str = "when the option of accurate ECN is sent";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("off", Self::Off, "it is not known: the field ACE alone"),
+        ("unsent", Self::Unsent, "never; the peer's is read"),
+        ("minimum", Self::Minimum, "when counters change, and three times a round trip (RFC 9768 §3.2.3.3)"),
+        ("full", Self::Full, "wherever it fits, until it seems to be dropped on the way"),
+        ("persistent", Self::Persistent, "wherever it fits"),
     ];
 }
 

@@ -31,11 +31,15 @@ impl Endpoint {
         // Fourth: SYN. RFC 5961 §4.2: it never ends a connection; the peer learns where we are.
         if segment.flags.contains(Flags::SYN) {
             self.challenge(now);
+            self.reflect_late_syn(segment);
             return;
         }
         // Fifth: ACK.
         if !segment.flags.contains(Flags::ACK) || !self.passes_handshake(now, segment) {
             return;
+        }
+        if self.ecn.is_some() {
+            self.count_packet(segment);
         }
         if !self.on_ack(now, segment) {
             return;
@@ -132,6 +136,7 @@ impl Endpoint {
         }
         self.note_old_text(segment);
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.forget_counters();
             // RFC 9293 §3.10.7.4, eighth: acknowledge the repeated FIN and restart 2 MSL.
             self.start_time_wait(now);
         }
@@ -186,6 +191,7 @@ impl Endpoint {
             && start + segment.payload.len() as u64 <= next
         {
             let repeated = Some((start, start + segment.payload.len() as u64));
+            self.note_repetition(start);
             self.note_arrival(Arrival::Duplicate, self.repeated_with_fin(segment, repeated));
         }
     }

@@ -10,7 +10,7 @@ use crate::Transmit;
 impl Endpoint {
     #[inline]
     pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Transmit {
-        if self.startup.is_some() || self.has_sack_blocks() {
+        if self.startup.is_some() || self.has_sack_blocks() || self.counts_marks() {
             return self.build_with_options(now, position, payload, flags);
         }
         self.build_plain(now, position, payload, flags)
@@ -25,8 +25,12 @@ impl Endpoint {
         flags: Flags,
     ) -> Transmit {
         let sack = self.sack_blocks();
+        let repeated = self.rx.dsack.map(|(start, _)| start);
         let mut transmit = self.build_plain(now, position, payload, flags);
         transmit.segment.sack = sack;
+        if self.counts_marks() {
+            self.add_counters(now, &mut transmit.segment, repeated);
+        }
         if self.startup.is_some() {
             self.startup_built(&mut transmit);
         }
@@ -38,7 +42,7 @@ impl Endpoint {
         let window = self.rx.offer(u64::from(self.config.mss));
         let mut ip = IpFacts::PLAIN;
         if self.marks {
-            (flags, ip) = self.marked(flags);
+            (flags, ip) = self.marked(flags, payload.is_empty());
         }
         self.acknowledged();
         // Made where it is returned: a copy of it would cost every segment.
@@ -62,12 +66,15 @@ impl Endpoint {
 
     /// What notification of losses and of congestion adds to these flags, and to the packet.
     #[cold]
-    fn marked(&mut self, mut flags: Flags) -> (Flags, IpFacts) {
+    fn marked(&mut self, mut flags: Flags, is_bare: bool) -> (Flags, IpFacts) {
         let mut ip = IpFacts::PLAIN;
         if self.config.eln {
             flags = flags | self.notices();
         }
         if let Some(ecn) = &mut self.ecn {
+            if let Some(counting) = ecn.counting_mut().filter(|_| !is_bare) {
+                counting.carries_payload();
+            }
             let (more, mark) = ecn.on_build(&mut self.tx.answers);
             (flags, ip.ecn) = (flags | more, mark);
         }

@@ -13,7 +13,7 @@ impl Endpoint {
     /// What the next segment carries; [`None`]: nothing may go now. A new reason to send belongs into
     /// [`Endpoint::others_have_a_say`] too.
     pub(super) fn choose(&mut self, now: Instant) -> Option<Piece> {
-        let room = self.room();
+        let room = self.room(now);
         if self.tx.progress.head_due {
             return Some(self.head(room));
         }
@@ -69,9 +69,14 @@ impl Endpoint {
     }
 
     /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn room(&self, now: Instant) -> u64 {
         let blocks = self.sack_blocks().as_slice().len() as u64;
-        let room = self.tx.window.smss - if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        let taken = match self.counters_room(now, blocks as usize) {
+            Some(room) => room.octets as u64,
+            None if blocks == 0 => 0,
+            None => 4 + 8 * blocks,
+        };
+        let room = self.tx.window.smss.saturating_sub(taken).max(1);
         if self.startup.is_some() { self.startup_room(room) } else { room }
     }
 

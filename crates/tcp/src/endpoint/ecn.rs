@@ -5,15 +5,18 @@ use handfast_wire::tcp::{Flags, Segment};
 use super::Endpoint;
 use crate::State;
 use crate::help::accurate_ecn;
-use crate::help::ecn::{SYN, SYN_ACK, agrees};
+use crate::help::ecn::{SYN, SYN_ACK, agrees, refuses_marked};
 use crate::recovery::AckFacts;
 
 impl Endpoint {
     /// What a SYN or SYN-ACK adds (RFC 3168 §6.1.1).
     #[cold]
     pub(super) fn ecn_setup(&mut self) -> Flags {
+        if self.counts_marks() || self.asks_for_counters() {
+            return self.accecn_setup();
+        }
         let Some(ecn) = &mut self.ecn else { return Flags::NONE };
-        if self.state != State::SynReceived && self.tx.max > 0 {
+        if self.state != State::SynReceived && self.tx.max > 0 && self.config.ecn_fallback {
             // §6.1.1.1: who dropped the first SYN may do so for its flags (Linux's `tcp_ecn_fallback`). The peer may answer the
             // first one all the same.
             ecn.decline();
@@ -29,7 +32,15 @@ impl Endpoint {
     /// The peer's SYN or SYN-ACK.
     #[cold]
     pub(super) fn settle_ecn(&mut self, segment: &Segment) {
+        if self.settle_accecn(segment) {
+            return;
+        }
+        let linux = self.config.linux_details;
         let Some(ecn) = &mut self.ecn else { return };
+        if linux && refuses_marked(segment.flags, ecn.arrived()) {
+            self.ecn = None;
+            return;
+        }
         let scalable = self.config.congestion_control.is_scalable();
         let accurate = self.config.accurate_ecn && ecn.settle_accurate(segment.flags, scalable);
         if !accurate && !agrees(segment.flags) {
@@ -40,9 +51,11 @@ impl Endpoint {
     /// Its SYN again. One without ECN does not take back what the SYN-ACK to the first has agreed to: both may have arrived.
     #[cold]
     pub(super) fn settle_ecn_again(&mut self, segment: &Segment) {
-        if let Some(ecn) = &mut self.ecn
-            && !agrees(segment.flags)
-        {
+        let Some(ecn) = &mut self.ecn else { return };
+        let mark = ecn.arrived();
+        if let Some(counting) = ecn.counting_mut() {
+            counting.on_repeated_syn(mark, segment.flags);
+        } else if !agrees(segment.flags) {
             ecn.decline();
         }
     }
@@ -63,6 +76,7 @@ impl Endpoint {
         if let Some(ecn) = &mut self.ecn {
             ecn.test_field(segment.flags);
         }
+        self.note_stamp_progress(segment);
         let echoes = self.ecn.as_ref().is_some_and(|ecn| ecn.echoes_by_flag());
         if echoes && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {
             self.on_ecn_echo(ack);
@@ -80,6 +94,9 @@ impl Endpoint {
     /// An acknowledgement delivers something: whether it echoes a mark that the congestion control has not answered by itself.
     #[cold]
     pub(super) fn reads_mark(&mut self, segment: &Segment, facts: &AckFacts) -> bool {
+        if self.counts_marks() {
+            return self.reads_counters(segment, facts);
+        }
         // The feedback of one that others have overtaken is older than what they told (RFC 9768 §3.2.2.5).
         let is_newest = segment.ack == self.tx.seq(self.tx.una);
         let Some(ecn) = self.ecn.as_mut().filter(|_| is_newest) else { return false };

@@ -21,6 +21,7 @@ macro_rules! lend {
     };
 }
 
+mod accecn;
 mod ack;
 mod alive;
 mod app_limited;

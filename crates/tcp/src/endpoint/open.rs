@@ -125,6 +125,7 @@ impl Endpoint {
         if let Some(ecn) = &mut self.ecn {
             ecn.test_field(segment.flags);
         }
+        self.end_counters_handshake(segment);
         // RFC 9293 §3.10.4: a FIN may have left before.
         let has_closed = self.tx.closing && self.tx.max == self.tx.stream_end();
         self.state = if has_closed { State::FinWait1 } else { State::Established };
@@ -182,6 +183,7 @@ impl Endpoint {
             self.acknowledged();
         }
         if self.ecn.is_some() {
+            self.add_syn_counters(&mut segment);
             segment.flags = segment.flags | self.ecn_setup();
         }
         // RFC 6298 §3 (Karn): only the first one gives a sample.

@@ -41,6 +41,7 @@ impl Endpoint {
             || self.spurious.new_data_limit().is_some()
             || self.recovery.sends_new_first()
             || self.has_sack_blocks()
+            || self.counts_marks()
             || self.rx.duplicates > 0
     }
 

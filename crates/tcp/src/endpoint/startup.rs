@@ -159,7 +159,7 @@ impl Endpoint {
     /// New data from `start` on could leave: [`None`] where it must wait; the payload that a segment holds.
     #[cold]
     pub(super) fn startup_next(&mut self, now: Instant, start: u64, room: u64) -> Option<u64> {
-        let room = if self.begins_train(now, start)? { self.room() } else { room };
+        let room = if self.begins_train(now, start)? { self.room(now) } else { room };
         let Some(startup) = &mut self.startup else { return Some(room) };
         if let Some(due) = startup.pace.as_ref().map(Schedule::due).filter(|&due| due > now) {
             self.timers.set(Timer::Pace, due);

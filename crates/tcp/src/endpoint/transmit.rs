@@ -62,6 +62,9 @@ impl Endpoint {
             let val = self.tsval(now);
             reset.segment.timestamps = Some(Timestamps { val, ecr: self.rx.ts_recent });
         }
+        if ack.is_some() {
+            self.count_in_reset(now, &mut reset);
+        }
         Some(reset)
     }
 
@@ -128,7 +131,7 @@ impl Endpoint {
         self.count(piece, &payload);
         // A retransmission is not a small segment: only new segments reach Linux's `tcp_minshall_update`.
         if self.config.nagle == Nagle::Minshall
-            && (payload.len() as u64) < self.room()
+            && (payload.len() as u64) < self.room(now)
             && (piece.start >= self.tx.max || !self.config.linux_details)
         {
             self.tx.small_end = self.tx.seq(end);

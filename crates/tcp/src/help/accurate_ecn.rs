@@ -1,5 +1,5 @@
-//! Accurate ECN feedback (RFC 9768): how many packets came marked, in place of whether one did. The ACE field of three flags;
-//! options with octet counters are not spoken.
+//! Accurate ECN feedback (RFC 9768): how many packets came marked, in place of whether one did. The ACE field of three flags alone;
+//! [`super::accecn`] has the option with octet counters too, and Linux's rules.
 
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::Flags;
@@ -44,7 +44,7 @@ pub(crate) struct AccurateEcn {
 }
 
 /// Table 2: what a SYN-ACK says of the mark of the SYN; table 3: what the acknowledgement after it says of its own.
-fn handshake_code(mark: Mark) -> u16 {
+pub(super) fn handshake_code(mark: Mark) -> u16 {
     match mark {
         Mark::NotCapable => 0b010,
         Mark::Capable1 => 0b011,
@@ -53,11 +53,11 @@ fn handshake_code(mark: Mark) -> u16 {
     }
 }
 
-fn flags(ace: u16) -> Flags {
+pub(super) fn flags(ace: u16) -> Flags {
     Flags(ace << SHIFT)
 }
 
-fn ace_of(flags: Flags) -> u16 {
+pub(super) fn ace_of(flags: Flags) -> u16 {
     (flags.0 & ACE) >> SHIFT
 }
 

@@ -5,6 +5,7 @@
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::Flags;
 
+use super::accecn::AccEcn;
 use super::accurate_ecn::{self, AccurateEcn};
 use crate::send::answers::Answers;
 
@@ -18,8 +19,14 @@ pub(crate) struct Ecn {
     arrived: Mark,
     /// Feedback is accurate (RFC 9768); [`None`]: that of RFC 3168.
     accurate: Option<AccurateEcn>,
+    /// Feedback is accurate, with the option and Linux's rules.
+    counting: Option<Box<AccEcn>>,
     /// Marks that the acknowledgement under way tells of, where the congestion control counts them.
     newly_marked: u64,
+    /// Packets that acknowledgements with ECE have delivered (Linux's `delivered_ce`).
+    echoed: u64,
+    /// Something that was capable has come.
+    saw_capable: bool,
     /// What this end sends is for the queue of L4S: ECT(1).
     scalable: bool,
     /// The mark of the peer's SYN, for accurate feedback.
@@ -45,6 +52,13 @@ pub(crate) fn agrees(flags: Flags) -> bool {
     flags.contains(Flags::ECE) && flags.contains(Flags::CWR) != answers
 }
 
+/// §6.1.1: "A host MUST NOT set ECT on SYN". One that is capable or marked all the same is not trusted, unless it asks for more
+/// (Linux's `tcp_ecn_create_request`).
+pub(crate) fn refuses_marked(syn: Flags, mark: Mark) -> bool {
+    let asks_for_more = syn.0 >> 8 != 0;
+    !syn.contains(Flags::ACK) && mark != Mark::NotCapable && !asks_for_more
+}
+
 impl Ecn {
     /// A packet has come, with a segment that has not been judged yet.
     pub(crate) fn on_packet(&mut self, mark: Mark) {
@@ -54,7 +68,11 @@ impl Ecn {
     /// Its segment carries data within the window (§6.1.3; what lies outside says nothing, §6.1.5); true where an acknowledgement
     /// must tell of it at once, as Linux does (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub(crate) fn on_data(&mut self, flags: Flags) -> bool {
+        self.saw_capable |= self.arrived != Mark::NotCapable;
         let marked = std::mem::take(&mut self.arrived) == Mark::Congested;
+        if let Some(counting) = &self.counting {
+            return counting.is_due();
+        }
         if let Some(accurate) = &mut self.accurate {
             return accurate.on_data(marked);
         }
@@ -87,6 +105,11 @@ impl Ecn {
     /// The flags of a segment besides its own, and the mark of its packet: pure acknowledgements, retransmissions and probes are not
     /// capable (§6.1.4 to §6.1.6).
     pub(crate) fn on_build(&mut self, answers: &mut Answers) -> (Flags, Mark) {
+        let capable = if self.scalable { Mark::Capable1 } else { Mark::Capable0 };
+        if let Some(counting) = &mut self.counting {
+            let (flags, is_capable) = counting.on_build();
+            return (flags, if is_capable { capable } else { Mark::NotCapable });
+        }
         let accurate = self.accurate.as_mut().map(AccurateEcn::on_build);
         let mut flags = accurate.unwrap_or(if self.echoes { Flags::ECE } else { Flags::NONE });
         if !std::mem::take(&mut self.carries_new) || self.declined {
@@ -94,7 +117,7 @@ impl Ecn {
         }
         if accurate.is_some() {
             // RFC 9331 §4.1; RFC 9768 §3.2: CWR is a bit of the counter.
-            return (flags, if self.scalable { Mark::Capable1 } else { Mark::Capable0 });
+            return (flags, capable);
         }
         if answers.take_cwr() {
             flags = flags | Flags::CWR;
@@ -117,6 +140,36 @@ impl Ecn {
         self.untested
     }
 
+    /// What the packet of the segment that is being read says.
+    pub(crate) fn arrived(&self) -> Mark {
+        self.arrived
+    }
+
+    /// Packets that acknowledgements with ECE have delivered, and whether something capable has come.
+    pub(crate) fn facts(&self) -> (u64, bool) {
+        (self.echoed, self.saw_capable)
+    }
+
+    /// Feedback is accurate by Linux's rules.
+    pub(crate) fn count(&mut self, counting: AccEcn, scalable: bool) {
+        self.counting = Some(Box::new(counting));
+        self.scalable = scalable;
+    }
+
+    pub(crate) fn counting(&self) -> Option<&AccEcn> {
+        self.counting.as_deref()
+    }
+
+    pub(crate) fn counting_mut(&mut self) -> Option<&mut AccEcn> {
+        self.counting.as_deref_mut()
+    }
+
+    /// Marks that the counters have told of: whether a congestion control that does not count marks is to react.
+    pub(crate) fn heed(&mut self, marked: u64) -> bool {
+        self.newly_marked += if self.scalable { marked } else { 0 };
+        marked > 0 && !self.scalable
+    }
+
     /// What the SYN-ACK says, where feedback will be accurate.
     pub(crate) fn accurate_syn_ack(&self) -> Option<Flags> {
         self.accurate.as_ref().map(|_| accurate_ecn::syn_ack(self.syn_mark))
@@ -135,6 +188,11 @@ impl Ecn {
         self.sacked = sacked;
     }
 
+    /// Whether something of what the acknowledgement under way acknowledges was SACKed before.
+    pub(crate) fn has_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
     /// How many packets an acknowledgement has delivered, of `octets` acknowledged and `fresh` ones SACKed.
     pub(crate) fn packets(&mut self, octets: u64, fresh: u64, smss: u64) -> u64 {
         (octets.saturating_sub(std::mem::take(&mut self.sacked)) + fresh).div_ceil(smss)
@@ -142,13 +200,17 @@ impl Ecn {
 
     /// Whether the flag ECE is an echo (RFC 3168), and no bit of a counter.
     pub(crate) fn echoes_by_flag(&self) -> bool {
-        self.accurate.is_none()
+        self.accurate.is_none() && self.counting.is_none()
     }
 
     /// An acknowledgement that delivers so many packets. True where a congestion control that does not count marks is to react.
     pub(crate) fn on_delivered(&mut self, flags: Flags, packets: u64) -> bool {
         match &mut self.accurate {
-            None => flags.contains(Flags::ECE),
+            None => {
+                let echoes = flags.contains(Flags::ECE);
+                self.echoed += if echoes { packets } else { 0 };
+                echoes
+            }
             // One that delivers nothing may be older than the last, and so its counter. And what goes without ECT comes without a mark,
             // whatever a field says that the path clears.
             Some(_) if packets == 0 || self.declined => false,

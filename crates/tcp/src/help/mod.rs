@@ -1,6 +1,7 @@
 //! What a sender does with what the network tells it: one file a system. Nothing of it is there in a connection that is told
 //! nothing.
 
+pub(crate) mod accecn;
 pub(crate) mod accurate_ecn;
 pub(crate) mod ecn;
 mod eln;

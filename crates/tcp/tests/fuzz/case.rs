@@ -4,8 +4,8 @@
 use arbitrary::Arbitrary;
 use handfast_core::{BitRate, Bytes, Duration};
 use handfast_tcp::{
-    Acks, Config, CongestionControl, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest, Recovery,
-    RttEstimation, Undo, VhoRule,
+    Acks, Config, CongestionControl, EcnOption, Estimation, Frto, InitialWindow, Nagle, QuickStartRequest,
+    Recovery, RttEstimation, Undo, VhoRule,
 };
 
 /// Which end.
@@ -210,6 +210,7 @@ impl Choices {
             // All bits have their meaning: their parity is as good as another one.
             ecn: self.linux.count_ones() % 2 == 1,
             accurate_ecn: self.linux.count_ones() % 4 == 1,
+            accurate_ecn_option: pick(&EcnOption::ALL, (self.life ^ self.linux) >> 2),
             vho: (0..)
                 .zip(VhoRule::ALL)
                 .filter(|(bit, _)| self.life >> 2 & 1 << bit != 0)

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use handfast_core::{BitRate, Bytes, Duration, Instant, SeqNum};
-use handfast_tcp::{Config, Death, Endpoint, Event, IoslRules, Radio, Received, Resumption, State, Transmit};
+use handfast_tcp::{
+    Config, Death, EcnMode, Endpoint, Event, IoslRules, Radio, Received, Resumption, State, Transmit,
+};
 use handfast_wire::notification::{AccessLink, Kind};
 use handfast_wire::tcp::{Flags, Segment};
 use handfast_wire::{Ecn, IpFacts, Notification, Payload, QuickStart};
@@ -436,9 +438,14 @@ impl World {
             echo < MAX_ECHO,
             "{from:?}: acknowledgements answer acknowledgements without end: {segment:?}"
         );
-        // RFC 3168 §6.1: only data is capable, of who does ECN. A queue on the way marks one packet in seven.
-        let is_capable = ip.ecn != Ecn::NotCapable;
-        assert!(!is_capable || self.end(from).config.ecn && !segment.payload.is_empty(), "{from:?}: {ip:?}");
+        // RFC 3168 §6.1: only data is capable, of who does ECN; by Linux's accurate ECN all but SYNs. A queue on the way marks one
+        // packet in seven.
+        let (is_capable, end) = (ip.ecn != Ecn::NotCapable, self.end(from));
+        let may = !segment.payload.is_empty() || end.endpoint.ecn_mode() == EcnMode::Accurate;
+        assert!(
+            !is_capable || end.config.ecn && may && !segment.flags.contains(Flags::SYN),
+            "{from:?}: {ip:?}"
+        );
         let ecn = if is_capable && self.segments.is_multiple_of(7) { Ecn::Congested } else { ip.ecn };
         let end = self.end(from);
         let option = ip.quick_start();

@@ -53,7 +53,7 @@ fn bbr_tells_what_it_has_measured() {
     assert!(s.pair.client.bbr().is_some_and(|bbr| bbr.pacing_gain == 0 && bbr.bandwidth.as_bps() == 0));
     s.run(1000, |_| Fate::Deliver);
     let bbr = s.pair.client.bbr().unwrap();
-    assert_eq!(bbr.min_rtt.map(|rtt| rtt.as_millis()), Some(100));
+    assert_eq!(bbr.min_rtt, Some(handfast_core::Duration::from_millis(100)));
     assert!(bbr.pacing_gain == 739 && bbr.bandwidth.as_bps() > 800_000, "{bbr:?}");
     let now = s.pair.now;
     s.pair.client.set_congestion_control(now, CongestionControl::LinuxCubic, true);

@@ -7,6 +7,7 @@ mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accecn;
 mod alive;
 mod arrivals;
 mod autotuning;

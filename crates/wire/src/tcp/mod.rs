@@ -1,5 +1,6 @@
 //! TCP (RFC 9293 §3.1) with the options this project speaks; the others are kept as they came.
 
+mod accecn;
 mod emit;
 pub mod in_udp;
 mod options;
@@ -13,6 +14,7 @@ use handfast_core::SeqNum;
 
 use crate::Payload;
 
+pub use accecn::{AccEcnOption, AccEcnOrder};
 pub(crate) use emit::{CHECKSUM_AT, check, emit, emit_header, emit_options};
 pub use options::mptcp;
 pub(crate) use options::{MAX_LEN as MAX_OPTIONS_LEN, parse as parse_options};
@@ -151,6 +153,8 @@ impl fmt::Debug for SackBlocks {
 /// Options that hardly any segment has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareOptions {
+    /// Accurate ECN feedback. NOPs follow it wherever the header is filled up, as in Linux.
+    pub accecn: Option<AccEcnOption>,
     /// One about the rate to send at.
     pub rate: Option<RateOption>,
     /// Options without a field, kind and length included, in order, without padding. At most 40 bytes. Those of [`mptcp`] are here.
@@ -246,6 +250,12 @@ impl Segment {
     /// The option about the rate to send at.
     pub fn rate_option(&self) -> Option<&RateOption> {
         self.rare.as_ref()?.rate.as_ref()
+    }
+
+    /// Accurate ECN feedback.
+    pub fn accecn(&self) -> Option<AccEcnOption> {
+        let rare = self.rare.as_ref()?;
+        rare.accecn.or_else(|| rare.odd_accecn())
     }
 
     /// Whether it has an option that this project does not speak.

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use handfast_core::SeqNum;
 use handfast_wire::sdtp::Sdtp;
 use handfast_wire::tcp::{
-    Estimate, Flags, Probe, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps, TrainKind,
+    AccEcnOption, AccEcnOrder, Estimate, Flags, Probe, RareOptions, RateOption, SackBlock, SackBlocks,
+    Segment, Timestamps, TrainKind,
 };
 use handfast_wire::{
     Body, Datagram, Ethernet, Packet, Payload, QuickStart, QuickStartNonce, QuickStartRate,
@@ -20,7 +21,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 
 /// Kinds of options that this crate speaks; an unknown option of such a kind has a length that is not that kind's.
-const KNOWN: [u8; 8] = [0, 1, 2, 3, 4, 5, 8, 27];
+const KNOWN: [u8; 10] = [0, 1, 2, 3, 4, 5, 8, 27, 172, 174];
 
 fn ethernet() -> impl Strategy<Value = Ethernet> {
     let vlan = (0..8_u8, any::<bool>(), 0..4096_u16).prop_map(|(priority, drop_eligible, id)| Vlan {
@@ -65,10 +66,17 @@ fn unknown_option() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn rare() -> impl Strategy<Value = Option<Box<RareOptions>>> {
-    (rate_option(), vec(unknown_option(), 0..4)).prop_map(|(rate, unknown)| {
-        let rare = RareOptions { rate, unknown: unknown.concat().into_boxed_slice(), filled: false };
+    (accecn(), rate_option(), vec(unknown_option(), 0..4)).prop_map(|(accecn, rate, unknown)| {
+        let rare = RareOptions { accecn, rate, unknown: unknown.concat().into_boxed_slice(), filled: false };
         (rare != RareOptions::default()).then(|| Box::new(rare))
     })
+}
+
+fn accecn() -> impl Strategy<Value = Option<AccEcnOption>> {
+    let order = prop_oneof![Just(AccEcnOrder::Ect0First), Just(AccEcnOrder::Ect1First)];
+    of((order, 0..=AccEcnOption::MOST_FIELDS, any::<[u32; 4]>()).prop_map(|(order, fields, counters)| {
+        AccEcnOption::new(order, fields, |mark| counters[mark as usize])
+    }))
 }
 
 fn sack() -> impl Strategy<Value = SackBlocks> {

@@ -5,7 +5,7 @@ pub mod mptcp;
 use bytes::BufMut;
 use handfast_core::SeqNum;
 
-use super::{RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps};
+use super::{AccEcnOption, RareOptions, RateOption, SackBlock, SackBlocks, Segment, Timestamps};
 use crate::error::{EmitError, ParseError};
 
 /// Bytes of options that the data offset leaves room for.
@@ -60,35 +60,44 @@ impl Layout {
 
     #[inline]
     fn with(segment: &Segment, aligned: bool, sack_blocks: usize) -> Self {
-        let nops = |n: usize| if aligned { n } else { 0 };
-        let mut len = segment.rare.as_ref().map_or(0, |rare| rare.len());
-        if segment.mss.is_some() {
-            len += 4;
-        }
+        let mut len = if segment.mss.is_some() { 4 } else { 0 };
+        // The NOPs before an option that begins its word's byte `place`.
+        let nops = |len: usize, place: usize| if aligned { (place + 4 - len % 4) % 4 } else { 0 };
         // SACK-permitted takes the place of the two NOPs before timestamps.
-        len += match (segment.sack_permitted, segment.timestamps.is_some()) {
-            (true, true) => 12,
-            (false, true) => nops(2) + 10,
-            (true, false) => nops(2) + 2,
-            (false, false) => 0,
-        };
+        let permits_first = segment.sack_permitted && segment.timestamps.is_some();
+        if segment.timestamps.is_some() {
+            len += if permits_first { 2 } else { nops(len, 2) } + 10;
+        }
+        len += segment.rare.as_ref().and_then(|rare| rare.accecn).map_or(0, |option| option.len());
+        if segment.sack_permitted && !permits_first {
+            len += nops(len, 2) + 2;
+        }
         if segment.window_scale.is_some() {
-            len += nops(1) + 3;
+            len += nops(len, 1) + 3;
         }
         if sack_blocks > 0 {
-            len += nops(2) + 2 + 8 * sack_blocks;
+            len += nops(len, 2) + 2 + 8 * sack_blocks;
         }
+        len += segment.rare.as_ref().map_or(0, |rare| rare.len());
         Self { aligned, sack_blocks, len: len.next_multiple_of(4), is_padded: !len.is_multiple_of(4) }
     }
 
-    /// Writes the options in the order in which Linux writes them, then the rare ones, then padding.
+    /// Writes the options in the order in which Linux writes them, then the other rare ones, then padding.
     pub(crate) fn emit(self, segment: &Segment, out: &mut [u8]) {
         let mut at = &mut out[..self.len];
         if let Some(mss) = segment.mss {
             at.put_slice(&[MSS, 4]);
             at.put_u16(mss);
         }
-        self.emit_sack_permitted_and_timestamps(segment, &mut at);
+        self.emit_timestamps(segment, &mut at);
+        let accecn = segment.rare.as_ref().and_then(|rare| rare.accecn);
+        if let Some(option) = accecn {
+            option.emit(&mut at);
+        }
+        if segment.sack_permitted && segment.timestamps.is_none() {
+            self.nops(2, &mut at);
+            at.put_slice(&[SACK_PERMITTED, 2]);
+        }
         if let Some(shift) = segment.window_scale {
             self.nops(1, &mut at);
             at.put_slice(&[WINDOW_SCALE, 3, shift]);
@@ -97,22 +106,21 @@ impl Layout {
         if let Some(rare) = &segment.rare {
             rare.emit(&mut at);
         }
-        // RFC 9293 §3.1: the padding is composed of zeros. Linux fills up with NOPs behind the options of MPTCP.
-        at.fill(if segment.rare.as_ref().is_some_and(|rare| rare.filled) { NOP } else { END });
+        // RFC 9293 §3.1: the padding is composed of zeros. Linux fills up with NOPs behind the options of MPTCP and of accurate ECN.
+        let filled = accecn.is_some() || segment.rare.as_ref().is_some_and(|rare| rare.filled);
+        at.fill(if filled { NOP } else { END });
     }
 
-    fn emit_sack_permitted_and_timestamps(self, segment: &Segment, at: &mut impl BufMut) {
-        if segment.sack_permitted != segment.timestamps.is_some() {
-            self.nops(2, at);
-        }
+    fn emit_timestamps(self, segment: &Segment, at: &mut impl BufMut) {
+        let Some(timestamps) = segment.timestamps else { return };
         if segment.sack_permitted {
             at.put_slice(&[SACK_PERMITTED, 2]);
+        } else {
+            self.nops(2, at);
         }
-        if let Some(timestamps) = segment.timestamps {
-            at.put_slice(&[TIMESTAMPS, 10]);
-            at.put_u32(timestamps.val);
-            at.put_u32(timestamps.ecr);
-        }
+        at.put_slice(&[TIMESTAMPS, 10]);
+        at.put_u32(timestamps.val);
+        at.put_u32(timestamps.ecr);
     }
 
     fn emit_sack(self, blocks: &[SackBlock], at: &mut impl BufMut) {
@@ -127,9 +135,11 @@ impl Layout {
         }
     }
 
-    fn nops(self, n: usize, at: &mut impl BufMut) {
+    /// So many NOPs that the next option begins at byte `place` of a word.
+    fn nops(self, place: usize, at: &mut impl BufMut) {
         if self.aligned {
-            at.put_bytes(NOP, n);
+            // What is left ends with a whole word.
+            at.put_bytes(NOP, (place + at.remaining_mut()) % 4);
         }
     }
 }
@@ -142,7 +152,7 @@ pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), Par
         segment.timestamps = Some(Timestamps { val, ecr });
         return Ok(());
     }
-    let (mut rate, mut unknown) = (None, Vec::new());
+    let (mut accecn, mut rate, mut unknown) = (None, None, Vec::new());
     let mut is_filled = false;
     while let Some((&kind, rest)) = options.split_first() {
         match kind {
@@ -153,7 +163,9 @@ pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), Par
             }
             _ => {
                 let (option, after) = split_option(kind, options)?;
-                if let Some(option) = RateOption::parse(option) {
+                if let Some(option) = AccEcnOption::parse(option) {
+                    accecn = Some(option);
+                } else if let Some(option) = RateOption::parse(option) {
                     rate = Some(option);
                 } else if !parse_known(segment, option) {
                     unknown.extend_from_slice(option);
@@ -162,12 +174,12 @@ pub(crate) fn parse(segment: &mut Segment, mut options: &[u8]) -> Result<(), Par
             }
         }
     }
-    let rare = RareOptions { rate, unknown: unknown.into_boxed_slice(), filled: false };
+    let rare = RareOptions { accecn, rate, unknown: unknown.into_boxed_slice(), filled: false };
     segment.rare = (!rare.is_empty()).then(|| Box::new(rare));
     if is_filled {
         let is_padded = Layout::of(segment, segment.sack.as_slice().len()).is_padded;
         if let Some(rare) = &mut segment.rare {
-            rare.filled = is_padded;
+            rare.filled = is_padded && rare.accecn.is_none();
         }
     }
     Ok(())
@@ -219,7 +231,21 @@ fn parse_sack(bytes: &[u8]) -> Option<SackBlocks> {
 
 impl RareOptions {
     fn is_empty(&self) -> bool {
-        self.rate.is_none() && self.unknown.is_empty()
+        self.accecn.is_none() && self.rate.is_none() && self.unknown.is_empty()
+    }
+
+    /// One of accurate ECN whose length is none of its four.
+    #[cold]
+    pub(super) fn odd_accecn(&self) -> Option<AccEcnOption> {
+        let mut rest = &*self.unknown;
+        while let Some(&kind) = rest.first() {
+            let (option, after) = split_option(kind, rest).ok()?;
+            if let Some(found) = AccEcnOption::read(option) {
+                return Some(found);
+            }
+            rest = after;
+        }
+        None
     }
 
     /// The kinds of those that this project does not speak.
@@ -232,6 +258,7 @@ impl RareOptions {
         })
     }
 
+    /// Bytes of those that are written last.
     fn len(&self) -> usize {
         self.unknown.len() + self.rate.as_ref().map_or(0, RateOption::len)
     }
@@ -248,7 +275,7 @@ impl RareOptions {
         let mut scratch = Segment::EMPTY;
         let parsed = parse(&mut scratch, &self.unknown).is_ok();
         let back = scratch.rare.map_or_else(Self::default, |rare| *rare);
-        let same = parsed && back.rate.is_none() && back.unknown == self.unknown;
+        let same = parsed && back.accecn.is_none() && back.rate.is_none() && back.unknown == self.unknown;
         if same && !self.is_empty() { Ok(()) } else { Err(EmitError::UnknownOptions) }
     }
 }
