@@ -214,7 +214,9 @@ impl Tank {
         let rates = directions.zip(&payload_shares).map(|(d, &share)| payload_rate(d.policed(d.rate), share));
         let mut pipes: Vec<_> = rates.map(|rate| (rate, 0)).collect();
         for &id in airtime.shares.keys() {
-            pipes[id].0 = f64::INFINITY;
+            let bound = policed[id];
+            let is_policed = bound < BitRate::from_bps(u64::MAX);
+            pipes[id].0 = if is_policed { payload_rate(bound, payload_shares[id]) } else { f64::INFINITY };
         }
         // Each medium carries a second of frames in a second.
         pipes.extend((0..airtime.media).map(|_| (1.0, 0)));

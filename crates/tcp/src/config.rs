@@ -39,7 +39,8 @@ pub enum Acks {
     Linux,
 }
 
-/// When the option of accurate ECN is sent (RFC 9768 §3.2.3; Linux's `tcp_ecn_option`): never before the peer has sent one.
+/// When the option of accurate ECN is sent (RFC 9768 §3.2.3; Linux's `tcp_ecn_option`): but for the first SYN-ACK
+/// never before the peer has sent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EcnOption {
     /// It is not known: feedback is the field ACE alone, by rules of our own.

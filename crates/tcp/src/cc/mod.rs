@@ -160,7 +160,7 @@ macro_rules! registry {
             fn on_spurious(&mut self, window: &mut Window, before: &Self, undo: &Undo) {
                 match (self, before) {
                     $((Self::$name(algorithm), Self::$name(before)) => algorithm.on_spurious(window, before, undo),)*
-                    // A connection keeps its algorithm.
+                    // The connection has another algorithm now.
                     _ => {}
                 }
             }

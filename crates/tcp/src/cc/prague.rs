@@ -169,7 +169,7 @@ impl Controller for Prague {
         self.count(window, ack, path);
         let half = ack.srtt.max(RTT_TARGET) / 2;
         self.second_half = ack.now.since(self.alpha_at) >= half;
-        if ack.phase == Phase::Recovery {
+        if ack.phase.reduces() {
             return;
         }
         if path.marked > 0 && ack.phase == Phase::Open {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use handfast_core::{Duration, Instant, SeqNum};
-use handfast_wire::tcp::{Flags, RareOptions, SackBlocks, Segment};
+use handfast_wire::tcp::{Flags, SackBlocks, Segment};
 
 use super::Endpoint;
 use crate::help::accecn::{self, AccEcn, AckWord, Room, fit};
@@ -51,7 +51,7 @@ impl Endpoint {
         let is_sent = self.state == State::SynReceived && self.config.accurate_ecn_option.is_sent();
         let counting = self.ecn.as_ref().and_then(|ecn| ecn.counting()).filter(|_| is_sent);
         if let Some(option) = counting.and_then(AccEcn::syn_ack_option) {
-            segment.rare = Some(Box::new(RareOptions { accecn: Some(option), ..RareOptions::default() }));
+            segment.rare.get_or_insert_default().accecn = Some(option);
         }
     }
 
@@ -142,11 +142,7 @@ impl Endpoint {
         };
         let Some(ecn) = &mut self.ecn else { return false };
         let marked = ecn.counting_mut().map_or(0, |counting| counting.newly_marked(segment, &word));
-        let reacts = ecn.heed(marked) && (octets > 0 || self.tx.una < self.tx.max);
-        if reacts {
-            self.on_ecn_echo(self.tx.una);
-        }
-        reacts
+        ecn.heed(marked) && (octets > 0 || self.tx.una < self.tx.max)
     }
 
     /// Packets that an acknowledgement has delivered, those that were SACKed before not again.

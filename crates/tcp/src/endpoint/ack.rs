@@ -278,6 +278,9 @@ impl Endpoint {
             // RFC 6675 §5: new SACK information counts "regardless of its status as a cumulative acknowledgment".
             duplicate = facts.sacks.fresh > 0 && self.tx.progress.phase == Phase::Open;
         }
+        if ecn_echo {
+            self.answer_counted_marks();
+        }
         if duplicate && !facts.sacks.marked && self.recovery.count_duplicate(&mut self.tx) {
             self.enter_recovery();
         }
@@ -315,6 +318,9 @@ impl Endpoint {
         let found = self.recovery.find_losses(&mut context!(self, now), &facts);
         if found.begins {
             self.enter_recovery();
+        }
+        if ecn_echo {
+            self.answer_counted_marks();
         }
         self.recovery.reduce(&mut self.tx, facts.octets > 0, &found);
         if facts.octets > 0 || found.delivered > 0 {

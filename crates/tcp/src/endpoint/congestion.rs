@@ -17,7 +17,11 @@ impl Endpoint {
         }
         let config = Config { congestion_control: control, hystart, ..(*self.config).clone() };
         let rtt = Some(self.recovery.path_facts().min_rtt).filter(|&rtt| rtt > Duration::ZERO);
+        // What was reduced stands (`tcp_init_congestion_control`: `prior_ssthresh = 0`).
+        self.spurious.keep_reduction();
+        self.recovery.keep_reduction();
         self.tx.cc.replace(now, &config, self.tx.una, rtt);
+        self.tx.cc.seed(self.tx.iss.0.into());
         self.config = Arc::new(config);
     }
 

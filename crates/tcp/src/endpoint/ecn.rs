@@ -101,11 +101,15 @@ impl Endpoint {
         let is_newest = segment.ack == self.tx.seq(self.tx.una);
         let Some(ecn) = self.ecn.as_mut().filter(|_| is_newest) else { return false };
         let packets = ecn.packets(facts.octets, facts.sacks.fresh, self.tx.window.smss);
-        let marked = ecn.on_delivered(segment.flags, packets);
-        if marked && !ecn.echoes_by_flag() {
+        ecn.on_delivered(segment.flags, packets)
+    }
+
+    /// What it said of marks in a counter is answered once it is known whether a recovery has ended: the counter says it once.
+    #[cold]
+    pub(super) fn answer_counted_marks(&mut self) {
+        if self.ecn.as_ref().is_some_and(|ecn| !ecn.echoes_by_flag()) {
             self.on_ecn_echo(self.tx.una);
         }
-        marked
     }
 
     /// An acknowledgement with ECE, of everything before `ack` (§6.1.2): "the indication of congestion should be treated just as a
@@ -116,7 +120,7 @@ impl Endpoint {
         // (`tcp_fastretrans_alert`: `prior_ssthresh = 0`).
         self.spurious.keep_reduction();
         self.recovery.keep_reduction();
-        // One that ends a recovery is not judged: the next one has ECE too, until CWR has arrived.
+        // By the flag one that ends a recovery is not judged: the next one has ECE too, until CWR has arrived.
         if !self.tx.progress.phase.repairs() && self.tx.answers.is_new(ack) {
             self.help_before_recovery();
             self.recovery.reduce_for_mark(&mut self.tx);

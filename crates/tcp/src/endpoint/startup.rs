@@ -2,7 +2,7 @@
 
 use handfast_core::{BitRate, Bytes, Duration, Instant};
 use handfast_wire::notification::Kind;
-use handfast_wire::tcp::{Flags, RareOptions, RateOption, Segment};
+use handfast_wire::tcp::{Flags, RateOption, Segment};
 use handfast_wire::{Notification, Payload, QuickStart as IpOption, QuickStartRate, QuickStartResponse};
 
 use super::{Endpoint, Timer};
@@ -280,7 +280,7 @@ impl Endpoint {
         let Transmit { segment, ip } = transmit;
         *ip = ip.with_quick_start(startup.ip_option.take());
         let Some(rate) = startup.take_option() else { return };
-        segment.rare = Some(Box::new(RareOptions { rate: Some(rate), ..RareOptions::default() }));
+        segment.rare.get_or_insert_default().rate = Some(rate);
         // RFC 2018 §3: as many blocks as the other options leave room for.
         segment.sack.truncate(segment.sack_room());
     }

@@ -12,13 +12,13 @@ const ACE: u16 = SYN.0;
 const SHIFT: u32 = ACE.trailing_zeros();
 
 /// The values of ACE: `divACE` of Appendix A.2.
-const CYCLE: u64 = 8;
+pub(super) const CYCLE: u64 = 8;
 
 /// §3.2.1: counters of packets begin with 5: no value of a handshake without accurate ECN.
-const FIRST: u64 = 5;
+pub(super) const FIRST: u64 = 5;
 
 /// §3.2.2.5.1: an acknowledgement is due when so many marks have come since the last one ("n SHOULD be 2").
-const MOST_UNTOLD: u64 = 2;
+pub(super) const MOST_UNTOLD: u64 = 2;
 
 /// The prevailing share of marked packets: its unit, and the gain of an acknowledgement.
 const ONE: u64 = 1 << 16;

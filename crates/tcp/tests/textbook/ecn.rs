@@ -472,6 +472,39 @@ fn a_timeout_within_that_round_trip_leaves_ssthresh() {
     assert_eq!(s.window(), (1_000, 7_000));
 }
 
+/// `tcp_enter_loss`: "Reduce ssthresh if it has not yet been made inside this window", which ends with what was outstanding at the mark.
+#[test]
+fn a_timeout_after_the_marked_window_is_another_sign() {
+    let mut s = falling("linux");
+    s.answer(10_000, &[]);
+    assert!(s.pair.client.report().reducing, "nothing beyond is acknowledged");
+    let expired = (60..1500).find(|&ms| !s.run(ms, |_| Fate::Drop).timeouts().is_empty());
+    assert!(expired.is_some() && s.pair.client.report().timed_out);
+    assert_eq!(s.window(), (1_000, 4_000), "of the seven that it had come down to");
+}
+
+/// A counter says a mark once, so the acknowledgement that ends a recovery must not lose it.
+#[test]
+fn a_mark_told_by_what_ends_a_recovery_counts() {
+    let after = |marks| {
+        let mut s = bulk(counting(), 400);
+        s.run(50, |_| Fate::Drop);
+        // The first is lost, and goes again.
+        counted(&mut s, 0, &[(1000, 10_000)], 0);
+        s.run(90, |_| Fate::Drop);
+        assert!(s.pair.client.report().recovering);
+        let reduced = s.window().1;
+        let sent = s.snapshot().sent;
+        counted(&mut s, sent, &[], marks);
+        assert!(!s.pair.client.report().recovering);
+        (reduced, s.window().1)
+    };
+    let (reduced, unmarked) = after(0);
+    assert_eq!(unmarked, reduced);
+    let (reduced, marked) = after(1);
+    assert!(marked < reduced, "{marked} of {reduced}");
+}
+
 #[test]
 fn what_a_probe_repairs_after_a_mark_of_its_window_is_no_second_reduction() {
     // 9 is lost, and marks of its window were heard before the probe goes.

@@ -3,7 +3,8 @@
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::AccEcnOption;
 
-use super::{CYCLE, FIRST_PACKETS, first_octets};
+use super::first_octets;
+use crate::help::accurate_ecn::{CYCLE, FIRST};
 
 /// The prevailing number of packets that an acknowledgement brings: its unit, its gain, and from where ACKs count as thinned.
 const UNIT: u32 = 6;
@@ -16,7 +17,7 @@ pub(crate) struct AckWord {
     pub(crate) packets: u64,
     pub(crate) octets: u64,
     pub(crate) smss: u64,
-    /// Nothing that was lost makes the number of packets a guess.
+    /// The number of packets is exact: SACK tells it, or nothing is lost.
     pub(crate) is_sure: bool,
     /// Octets sent before.
     pub(crate) sent: u64,
@@ -56,7 +57,7 @@ impl Delivered {
         let marked_octets =
             is_valid.then(|| u64::from(self.octets[Mark::Congested as usize].wrapping_sub(before)));
         self.note_thinning(word.packets);
-        let told = FIRST_PACKETS + self.packets;
+        let told = FIRST + self.packets;
         let least = ace.wrapping_sub(told) % CYCLE;
         let marked = if word.packets < CYCLE { least } else { self.likely(least, marked_octets, word) };
         self.packets += marked;

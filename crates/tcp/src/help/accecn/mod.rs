@@ -10,21 +10,17 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::{AccEcnOption, Flags, Segment};
 
-use super::accurate_ecn::{ace_of, flags, handshake_code};
+use super::accurate_ecn::{CYCLE, ace_of, flags, handshake_code};
 use crate::{EcnFailures, EcnOption, EcnReport, OptionSeen};
 pub(crate) use delivered::AckWord;
 use delivered::Delivered;
 use received::Received;
 pub(crate) use received::{Room, fit};
 
-/// §3.2.1: the counters of packets begin with 5, those of octets with these: zero tells of a path that clears them.
-const FIRST_PACKETS: u64 = 5;
+/// §3.2.1: the counters of octets begin with these: zero tells of a path that clears them.
 pub(super) const fn first_octets(mark: Mark) -> u32 {
     if matches!(mark, Mark::Congested) { 0 } else { 1 }
 }
-
-/// The values of ACE.
-pub(super) const CYCLE: u64 = 8;
 
 /// Octets sent without an option coming back, after which counters that begin late may have gone round (Linux).
 const TOO_LATE: u64 = (1 << 23) - 1;
@@ -51,7 +47,7 @@ pub(crate) struct AccEcn {
     is_silent: bool,
 }
 
-/// §3.1.2: a SYN with any flags but none and those of RFC 3168 asks for accurate feedback.
+/// §3.1.3: a SYN with any flags but none and those of RFC 3168 asks for accurate feedback.
 pub(crate) fn is_asked(syn: Flags) -> bool {
     !matches!(ace_of(syn), 0 | 0b011)
 }

@@ -4,10 +4,8 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::{AccEcnOption, AccEcnOrder};
 
-use super::{FIRST_PACKETS, first_octets};
-
-/// §3.2.2.5.1: marks that are told at once ("n SHOULD be 2").
-const MOST_UNTOLD: u64 = 2;
+use super::first_octets;
+use crate::help::accurate_ecn::{FIRST, MOST_UNTOLD};
 
 /// §3.2.3.3: the option is sent at least once each 2^22 octets, lest a counter of 24 bits goes round in between.
 const OCTETS_BETWEEN: u32 = 22;
@@ -100,7 +98,7 @@ impl Received {
         if !reflects {
             self.untold = 0;
         }
-        FIRST_PACKETS + self.packets
+        FIRST + self.packets
     }
 
     /// Whether the option is due: for something has changed, or so long after the last (§3.2.3.3: the beacon).

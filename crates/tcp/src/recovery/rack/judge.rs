@@ -16,10 +16,7 @@ impl Rack {
         let undoes = c.config.undo == Undo::Linux;
         let delayed = undoes && c.config.eifel && self.undo.is_delayed(facts.ecr);
         let duplicates = undoes && self.undo.all_duplicates();
-        if c.tx.progress.phase == Phase::Cwr && c.tx.una > c.tx.progress.recover {
-            // "CWR is to be held something *above* high_seq is ACKed for CWR bit to reach receiver."
-            leave_reduction(c.tx);
-        }
+        end_reduction(c.tx);
         match c.tx.progress.phase {
             Phase::Cwr => {
                 self.undo.forget_stamp();
@@ -167,8 +164,9 @@ impl Rack {
         let phase = tx.progress.phase;
         let head = (tx.una + tx.window.smss).min(tx.max);
         let head = tx.board.next_start(tx.una).map_or(head, |sacked| sacked.min(head));
-        // Within a reduction the congestion has been answered once, and what an undo would restore stands.
-        let anew = first && !phase.reduces();
+        // Within a reduction the congestion has been answered once, and what an undo would restore stands: until all that was outstanding
+        // then is acknowledged.
+        let anew = first && !(phase.reduces() && tx.una < tx.progress.recover);
         if anew {
             self.undo.begin(tx.una, tx.cc.save(&tx.window), 0);
         }
@@ -191,6 +189,13 @@ impl Rack {
         tx.progress.after_timeout(tx.max);
         tx.nxt = tx.max;
         tx.retransmit_head();
+    }
+}
+
+/// "CWR is to be held something *above* `high_seq` is `ACKed` for CWR bit to reach receiver."
+fn end_reduction(tx: &mut Sender) {
+    if tx.progress.phase == Phase::Cwr && tx.una > tx.progress.recover {
+        leave_reduction(tx);
     }
 }
 
