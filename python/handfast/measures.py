@@ -62,10 +62,19 @@ class Measures:
     Unit: pkt. Of all flows: mean."""
     cwnd_min_pkt: float | None = None
     """The smallest congestion window in full segments. Unit: pkt. Of all flows: the smallest."""
+    delay_p50_s: float | None = None
+    """Of datagrams: the same, half of them at most, by nearest rank. Unit: s. Of all flows: mean."""
     delay_p95_s: float | None = None
     """Of a call: the same, 95 % of them at most. Unit: s. Of all flows: mean."""
+    delay_p99_s: float | None = None
+    """Of datagrams: the same, 99 % of them at most, by nearest rank. Unit: s. Of all flows: mean."""
+    jitter_s: float | None = None
+    """Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; None with fewer than two. Unit: s. Of all
+    flows: mean."""
     late_datagrams: int | None = None
     """Of a call: datagrams that arrived, but later than its `late` after they were sent. Of all flows: sum."""
+    lost_datagrams: int | None = None
+    """Numbers of datagrams missing below the highest one that arrived, at the end of the run. Of all flows: sum."""
     keystrokes: int | None = None
     """Of a terminal: keystrokes that were typed. Of all flows: sum."""
     unechoed_keystrokes: int | None = None
@@ -187,14 +196,6 @@ class FlowMeasures(Measures):
     delay_min_s: float | None = None
     """Of datagrams: the shortest time from the sending to the receiving application; None where nothing arrived. Unit:
     s."""
-    delay_p50_s: float | None = None
-    """Of datagrams: the same, half of them at most, by nearest rank. Unit: s."""
-    delay_p99_s: float | None = None
-    """Of datagrams: the same, 99 % of them at most, by nearest rank. Unit: s."""
-    jitter_s: float | None = None
-    """Of datagrams: the interarrival jitter of RFC 3550 §6.4.1 at the end; None with fewer than two. Unit: s."""
-    lost_datagrams: int | None = None
-    """Numbers of datagrams missing below the highest one that arrived, at the end of the run."""
     received_datagrams: int | None = None
     """Datagrams that arrived, duplicates not counted."""
     reordered_datagrams: int | None = None
