@@ -57,6 +57,11 @@ impl BurstPacer {
         };
         self.due = now + wait;
     }
+
+    /// The next burst may begin at `latest` at the latest.
+    pub(crate) fn bound(&mut self, latest: Instant) {
+        self.due = self.due.min(latest);
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,10 @@ use super::window::Window;
 use super::{Algorithm, BbrReport, Pacing, Request};
 use crate::Config;
 
+/// As `sch_fq`: "Since socket rate can change later, clamp the delay to 1 second". A rate that was measured while the peer's window let
+/// an octet through at a time would hold what follows for minutes, and nothing could show that it is too low.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
 /// The congestion control of a connection. It alone changes the connection's [`Window`], which stands apart from it because
 /// receivers read that too.
 #[derive(Clone, Debug)]
@@ -291,6 +295,7 @@ impl Control {
         match &mut tools.pacer {
             Some(Pacers::Segments(pacer)) => {
                 pacer.sent(now, rate, departure.size);
+                pacer.bound(now + LONGEST_WAIT);
             }
             Some(Pacers::Bursts(pacer)) => {
                 // `tcp_xmit_retransmit_queue`: what is lost one by one are buffers of one segment.
@@ -300,6 +305,7 @@ impl Control {
                     _ => self.algorithm.burst(window),
                 };
                 pacer.sent(now, rate, departure.size, most);
+                pacer.bound(now + LONGEST_WAIT);
             }
             None => {}
         }

@@ -38,6 +38,11 @@ impl Pacer {
         self.due = now + interval(rate, size, &mut self.early);
         self.due
     }
+
+    /// The next segment may leave at `latest` at the latest.
+    pub(crate) fn bound(&mut self, latest: Instant) {
+        self.due = self.due.min(latest);
+    }
 }
 
 /// A schedule of departures.

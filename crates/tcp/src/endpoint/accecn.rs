@@ -19,7 +19,13 @@ impl Endpoint {
     /// Both ends have agreed on it.
     #[inline]
     pub(super) fn counts_marks(&self) -> bool {
-        self.marks && self.ecn.as_ref().is_some_and(|ecn| ecn.counting().is_some())
+        self.marks && self.has_counters()
+    }
+
+    // Out of line: few connections have any.
+    #[cold]
+    fn has_counters(&self) -> bool {
+        self.ecn.as_ref().is_some_and(|ecn| ecn.counting().is_some())
     }
 
     fn counting_mut(&mut self) -> Option<&mut AccEcn> {

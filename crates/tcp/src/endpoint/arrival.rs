@@ -38,7 +38,7 @@ impl Endpoint {
         if !segment.flags.contains(Flags::ACK) || !self.passes_handshake(now, segment) {
             return;
         }
-        if self.ecn.is_some() {
+        if self.marks {
             self.count_packet(segment);
         }
         if !self.on_ack(now, segment) {

@@ -69,7 +69,16 @@ impl Endpoint {
     }
 
     /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
+    #[inline]
     pub(super) fn room(&self, now: Instant) -> u64 {
+        if self.startup.is_some() || self.has_sack_blocks() || self.counts_marks() {
+            return self.room_beside_options(now);
+        }
+        self.tx.window.smss
+    }
+
+    #[cold]
+    fn room_beside_options(&self, now: Instant) -> u64 {
         let blocks = self.sack_blocks().as_slice().len() as u64;
         let taken = match self.counters_room(now, blocks as usize) {
             Some(room) => room.octets as u64,
