@@ -8,9 +8,15 @@ use super::Endpoint;
 use crate::Transmit;
 
 impl Endpoint {
+    /// Whether a segment that leaves now may have options beside timestamps.
+    #[inline]
+    pub(super) fn adds_options(&self) -> bool {
+        self.startup.is_some() || self.has_sack_blocks() || self.counts_marks()
+    }
+
     #[inline]
     pub(super) fn build(&mut self, now: Instant, position: u64, payload: Payload, flags: Flags) -> Transmit {
-        if self.startup.is_some() || self.has_sack_blocks() || self.counts_marks() {
+        if self.adds_options() {
             return self.build_with_options(now, position, payload, flags);
         }
         self.build_plain(now, position, payload, flags)

@@ -71,7 +71,7 @@ impl Endpoint {
     /// Payload octets that a full segment holds now: SACK blocks take from it (RFC 6691 §2).
     #[inline]
     pub(super) fn room(&self, now: Instant) -> u64 {
-        if self.startup.is_some() || self.has_sack_blocks() || self.counts_marks() {
+        if self.adds_options() {
             return self.room_beside_options(now);
         }
         self.tx.window.smss
