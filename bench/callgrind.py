@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A guard against slow code that no noise of the machine can hide: instructions per packet, counted by callgrind.
 
-Compares short runs with the committed `bench/callgrind.json`. Exit 1 where one needs more than 5 % above that;
+Compares short runs with the committed `bench/callgrind.json`. Exit 1 where one needs more than 2 % above that;
 `--update` writes the present figures there.
 """
 
@@ -20,7 +20,7 @@ from cases import DUMBBELL, LONG_PATH, WIRELESS, Case
 from measure import WHEEL_RUNNER, Failed, build_runner, say
 
 BASELINE = Path(__file__).resolve().parent / "callgrind.json"
-TOLERANCE = 0.05
+TOLERANCE = 0.02
 DURATION_S = {WIRELESS.name: 300.0, DUMBBELL.name: 1.5, LONG_PATH.name: 3.5}
 """Simulated seconds: 150,000 packets or so each."""
 

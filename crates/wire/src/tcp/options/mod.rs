@@ -38,6 +38,58 @@ pub(crate) struct Layout {
     is_padded: bool,
 }
 
+/// The options that a segment has, SACK apart.
+///
+/// Passed by value: behind a call with a reference to the segment, the compiler loads each plain segment's fields anew.
+#[derive(Clone, Copy)]
+struct Present<'a> {
+    mss: bool,
+    window_scale: bool,
+    sack_permitted: bool,
+    timestamps: bool,
+    rare: Option<&'a RareOptions>,
+}
+
+impl Present<'_> {
+    /// Out of line: most segments have timestamps at most.
+    #[inline(never)]
+    fn layout(self, sack_blocks: usize) -> Layout {
+        let mut layout = self.placed(true, sack_blocks);
+        while layout.len > MAX_LEN {
+            // Packed with all blocks comes before aligned with one block less.
+            layout = match (layout.aligned, layout.sack_blocks) {
+                (true, blocks) => self.placed(false, blocks),
+                (false, 0) => break,
+                (false, blocks) => self.placed(true, blocks - 1),
+            };
+        }
+        layout
+    }
+
+    fn placed(self, aligned: bool, sack_blocks: usize) -> Layout {
+        let mut len = if self.mss { 4 } else { 0 };
+        // The NOPs before an option that begins its word's byte `place`.
+        let nops = |len: usize, place: usize| if aligned { (place + 4 - len % 4) % 4 } else { 0 };
+        // SACK-permitted takes the place of the two NOPs before timestamps.
+        let permits_first = self.sack_permitted && self.timestamps;
+        if self.timestamps {
+            len += if permits_first { 2 } else { nops(len, 2) } + 10;
+        }
+        len += self.rare.and_then(|rare| rare.accecn).map_or(0, |option| option.len());
+        if self.sack_permitted && !permits_first {
+            len += nops(len, 2) + 2;
+        }
+        if self.window_scale {
+            len += nops(len, 1) + 3;
+        }
+        if sack_blocks > 0 {
+            len += nops(len, 2) + 2 + 8 * sack_blocks;
+        }
+        len += self.rare.map_or(0, RareOptions::len);
+        Layout { aligned, sack_blocks, len: len.next_multiple_of(4), is_padded: !len.is_multiple_of(4) }
+    }
+}
+
 impl Layout {
     /// The layout of `segment`'s options with up to `sack_blocks` blocks.
     #[inline]
@@ -46,40 +98,15 @@ impl Layout {
             let len = if segment.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
             return Self { aligned: true, sack_blocks, len, is_padded: false };
         }
-        let mut layout = Self::with(segment, true, sack_blocks);
-        while layout.len > MAX_LEN {
-            // Packed with all blocks comes before aligned with one block less.
-            layout = match (layout.aligned, layout.sack_blocks) {
-                (true, blocks) => Self::with(segment, false, blocks),
-                (false, 0) => break,
-                (false, blocks) => Self::with(segment, true, blocks - 1),
-            };
+        let Segment { mss, window_scale, sack_permitted, timestamps, ref rare, .. } = *segment;
+        Present {
+            mss: mss.is_some(),
+            window_scale: window_scale.is_some(),
+            sack_permitted,
+            timestamps: timestamps.is_some(),
+            rare: rare.as_deref(),
         }
-        layout
-    }
-
-    #[inline]
-    fn with(segment: &Segment, aligned: bool, sack_blocks: usize) -> Self {
-        let mut len = if segment.mss.is_some() { 4 } else { 0 };
-        // The NOPs before an option that begins its word's byte `place`.
-        let nops = |len: usize, place: usize| if aligned { (place + 4 - len % 4) % 4 } else { 0 };
-        // SACK-permitted takes the place of the two NOPs before timestamps.
-        let permits_first = segment.sack_permitted && segment.timestamps.is_some();
-        if segment.timestamps.is_some() {
-            len += if permits_first { 2 } else { nops(len, 2) } + 10;
-        }
-        len += segment.rare.as_ref().and_then(|rare| rare.accecn).map_or(0, |option| option.len());
-        if segment.sack_permitted && !permits_first {
-            len += nops(len, 2) + 2;
-        }
-        if segment.window_scale.is_some() {
-            len += nops(len, 1) + 3;
-        }
-        if sack_blocks > 0 {
-            len += nops(len, 2) + 2 + 8 * sack_blocks;
-        }
-        len += segment.rare.as_ref().map_or(0, |rare| rare.len());
-        Self { aligned, sack_blocks, len: len.next_multiple_of(4), is_padded: !len.is_multiple_of(4) }
+        .layout(sack_blocks)
     }
 
     /// Writes the options in the order in which Linux writes them, then the other rare ones, then padding.
