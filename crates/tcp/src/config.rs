@@ -43,8 +43,6 @@ pub enum Acks {
 /// never before the peer has sent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EcnOption {
-    /// It is not known: feedback is the field ACE alone, by rules of our own.
-    Off,
     /// Never; the peer's is read.
     Unsent,
     /// When counters change, and a few times a round trip (§3.2.3.3).
@@ -57,7 +55,7 @@ pub enum EcnOption {
 
 impl EcnOption {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Off, Self::Unsent, Self::Minimum, Self::Full, Self::Persistent];
+    pub const ALL: [Self; 4] = [Self::Unsent, Self::Minimum, Self::Full, Self::Persistent];
 
     /// Whether it is sent at all.
     pub(crate) fn is_sent(self) -> bool {
@@ -351,7 +349,7 @@ pub struct Config {
     pub ecn_fallback: bool,
     /// With `ecn`: asked for with accurate feedback (RFC 9768), and with that of RFC 3168 where the peer knows no other.
     pub accurate_ecn: bool,
-    /// With `accurate_ecn`: when the option with counters of octets is sent. With it the rules are Linux's: all but SYNs is capable.
+    /// With `accurate_ecn`: when the option with counters of octets is sent (`tcp_ecn_option`).
     pub accurate_ecn_option: EcnOption,
     /// Options a round trip at least, where they are sent as seldom as is allowed (`tcp_ecn_option_beacon`); zero: none.
     pub accurate_ecn_beacon: u8,
@@ -414,7 +412,7 @@ impl Default for Config {
             ecn: false,
             ecn_fallback: true,
             accurate_ecn: false,
-            accurate_ecn_option: EcnOption::Off,
+            accurate_ecn_option: EcnOption::Full,
             accurate_ecn_beacon: 3,
             quick_start: QuickStartRequest::Off,
             estimate: Estimation::Off,

@@ -166,7 +166,6 @@ impl Vocabulary for Nagle {
 impl Vocabulary for EcnOption {
     const WHAT: &'static str = "when the option of accurate ECN is sent";
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
-        ("off", Self::Off, "it is not known: the field ACE alone"),
         ("unsent", Self::Unsent, "never; the peer's is read"),
         ("minimum", Self::Minimum, "when counters change, and three times a round trip (RFC 9768 §3.2.3.3)"),
         ("full", Self::Full, "wherever it fits, until it seems to be dropped on the way"),

@@ -37,6 +37,11 @@ const OUTAGE: &[Case] = &[
     ("accurate ECN without ECN", "sender = \"sack\"", "sender = {profile = \"sack\", accurate_ecn = true}"),
     ("accurate ECN of all without ECN", "[schemes.sack]", "[tcp]\naccurate_ecn = true\n[schemes.sack]"),
     (
+        "the option of accurate ECN without it",
+        "sender = \"sack\"",
+        "sender = {profile = \"sack\", accurate_ecn_option = \"minimum\"}",
+    ),
+    (
         "Prague without accurate ECN",
         "sender = \"sack\"",
         "sender = {profile = \"linux\", congestion_control = \"prague\", ecn = true}\nreceiver = \"prague\"",

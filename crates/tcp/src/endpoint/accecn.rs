@@ -1,4 +1,4 @@
-//! Where accurate ECN feedback with its option meets the connection ([`crate::help::accecn`] has the rules).
+//! Where accurate ECN feedback meets the connection ([`crate::help::accecn`] has the rules).
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use handfast_wire::tcp::{Flags, SackBlocks, Segment};
 
 use super::Endpoint;
 use crate::help::accecn::{self, AccEcn, AckWord, Room, fit};
-use crate::help::accurate_ecn;
 use crate::phase::Phase;
 use crate::recovery::AckFacts;
 use crate::{EcnMode, EcnOption, EcnReport, State, Transmit};
@@ -34,8 +33,7 @@ impl Endpoint {
 
     /// This end's SYN asks for it.
     pub(super) fn asks_for_counters(&self) -> bool {
-        let is_on = self.config.accurate_ecn && self.config.accurate_ecn_option != EcnOption::Off;
-        is_on && self.state == State::SynSent
+        self.config.accurate_ecn && self.state == State::SynSent
     }
 
     /// The flags of a SYN or SYN-ACK.
@@ -47,7 +45,7 @@ impl Endpoint {
             Some(counting) => counting.on_syn_ack(timeouts),
             // RFC 9768 §3.1.4.1: the first retransmission asks again, those that follow do without ECN.
             None if timeouts > 1 && falls_back => Flags::NONE,
-            None => accurate_ecn::SYN,
+            None => accecn::SYN,
         }
     }
 
@@ -64,14 +62,15 @@ impl Endpoint {
     /// The peer's SYN or SYN-ACK: whether feedback will be of this kind.
     #[cold]
     pub(super) fn settle_accecn(&mut self, segment: &Segment) -> bool {
-        let (is_on, flags) = (self.config.accurate_ecn_option != EcnOption::Off, segment.flags);
+        let flags = segment.flags;
         let scalable = self.config.congestion_control.is_scalable();
-        let (asks, validates) = (self.config.accurate_ecn, self.config.ecn_fallback);
-        let Some(ecn) = self.ecn.as_mut().filter(|_| is_on) else { return false };
+        let validates = self.config.ecn_fallback;
+        let (asks, linux) = (self.config.accurate_ecn, self.config.linux_details);
+        let Some(ecn) = self.ecn.as_mut() else { return false };
         let mark = ecn.arrived();
         if !flags.contains(Flags::ACK) && asks && accecn::is_asked(flags) {
             ecn.count(AccEcn::granted(mark, validates), scalable);
-        } else if flags.contains(Flags::ACK) && accecn::agrees(flags, asks) {
+        } else if flags.contains(Flags::ACK) && (asks || linux) && accecn::agrees(flags, asks) {
             // Linux takes it even where its SYN asked for classic ECN.
             ecn.count(AccEcn::asked(mark, segment, validates), scalable);
         } else {
@@ -213,11 +212,10 @@ impl Endpoint {
         }
     }
 
-    /// From now on the option of accurate ECN is sent like that. Nothing changes where it is not known.
+    /// From now on the option of accurate ECN is sent like that.
     pub fn set_accurate_ecn_option(&mut self, option: EcnOption, beacon: u8) {
-        let is_known = self.config.accurate_ecn_option != EcnOption::Off && option != EcnOption::Off;
         let differs = (self.config.accurate_ecn_option, self.config.accurate_ecn_beacon) != (option, beacon);
-        if is_known && differs {
+        if differs {
             let config = Arc::make_mut(&mut self.config);
             (config.accurate_ecn_option, config.accurate_ecn_beacon) = (option, beacon);
         }

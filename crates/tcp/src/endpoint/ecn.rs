@@ -4,7 +4,6 @@ use handfast_wire::tcp::{Flags, Segment};
 
 use super::Endpoint;
 use crate::State;
-use crate::help::accurate_ecn;
 use crate::help::ecn::{SYN, SYN_ACK, agrees, refuses_marked};
 use crate::recovery::AckFacts;
 
@@ -23,8 +22,7 @@ impl Endpoint {
         }
         match self.state {
             _ if ecn.has_declined() => Flags::NONE,
-            State::SynReceived => ecn.accurate_syn_ack().unwrap_or(SYN_ACK),
-            _ if self.config.accurate_ecn => accurate_ecn::SYN,
+            State::SynReceived => SYN_ACK,
             _ => SYN,
         }
     }
@@ -41,9 +39,7 @@ impl Endpoint {
             self.ecn = None;
             return;
         }
-        let scalable = self.config.congestion_control.is_scalable();
-        let accurate = self.config.accurate_ecn && ecn.settle_accurate(segment.flags, scalable);
-        if !accurate && !agrees(segment.flags) {
+        if !agrees(segment.flags) {
             self.ecn = None;
         }
     }
@@ -73,9 +69,6 @@ impl Endpoint {
     /// An acknowledgement has come, of everything before `ack`.
     #[cold]
     pub(super) fn note_echo(&mut self, segment: &Segment, ack: u64) {
-        if let Some(ecn) = &mut self.ecn {
-            ecn.test_field(segment.flags);
-        }
         self.note_stamp_progress(segment);
         let echoes = self.ecn.as_ref().is_some_and(|ecn| ecn.echoes_by_flag());
         if echoes && segment.flags.contains(Flags::ECE) && ack >= self.tx.una {

@@ -122,9 +122,6 @@ impl Endpoint {
         let was_early = self.is_early();
         self.settle_early(segment);
         self.tx.wl2 = self.tx.una;
-        if let Some(ecn) = &mut self.ecn {
-            ecn.test_field(segment.flags);
-        }
         self.end_counters_handshake(segment);
         // RFC 9293 §3.10.4: a FIN may have left before.
         let has_closed = self.tx.closing && self.tx.max == self.tx.stream_end();

@@ -6,7 +6,6 @@ use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::Flags;
 
 use super::accecn::AccEcn;
-use super::accurate_ecn::{self, AccurateEcn};
 use crate::send::answers::Answers;
 
 /// What an end keeps of marks: as a receiver what it echoes, as a sender whether it asks for them. What it has answered is kept where
@@ -18,8 +17,6 @@ pub(crate) struct Ecn {
     /// What the packet of the segment that is being read says.
     arrived: Mark,
     /// Feedback is accurate (RFC 9768); [`None`]: that of RFC 3168.
-    accurate: Option<AccurateEcn>,
-    /// Feedback is accurate, with the option and Linux's rules.
     counting: Option<Box<AccEcn>>,
     /// Marks that the acknowledgement under way tells of, where the congestion control counts them.
     newly_marked: u64,
@@ -29,10 +26,6 @@ pub(crate) struct Ecn {
     saw_capable: bool,
     /// What this end sends is for the queue of L4S: ECT(1).
     scalable: bool,
-    /// The mark of the peer's SYN, for accurate feedback.
-    syn_mark: Mark,
-    /// No packet without SYN has come since the ends agreed on accurate feedback.
-    untested: bool,
     /// Of what the acknowledgement under way acknowledges, octets that were SACKed before.
     sacked: u64,
     /// A SYN or SYN-ACK without ECN was sent or received: what this end sends is not capable.
@@ -73,9 +66,6 @@ impl Ecn {
         if let Some(counting) = &self.counting {
             return counting.is_due();
         }
-        if let Some(accurate) = &mut self.accurate {
-            return accurate.on_data(marked);
-        }
         let echoed = self.echoes;
         if flags.contains(Flags::CWR) {
             // "After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets do not have the ECN-Echo
@@ -103,41 +93,23 @@ impl Ecn {
     }
 
     /// The flags of a segment besides its own, and the mark of its packet: pure acknowledgements, retransmissions and probes are not
-    /// capable (§6.1.4 to §6.1.6), but with the option of accurate ECN.
+    /// capable (§6.1.4 to §6.1.6), but with accurate ECN.
     pub(crate) fn on_build(&mut self, answers: &mut Answers) -> (Flags, Mark) {
-        let capable = if self.scalable { Mark::Capable1 } else { Mark::Capable0 };
         if let Some(counting) = &mut self.counting {
+            // RFC 9331 §4.1.
+            let capable = if self.scalable { Mark::Capable1 } else { Mark::Capable0 };
             let (flags, is_capable) = counting.on_build();
             return (flags, if is_capable { capable } else { Mark::NotCapable });
         }
-        let accurate = self.accurate.as_mut().map(AccurateEcn::on_build);
-        let mut flags = accurate.unwrap_or(if self.echoes { Flags::ECE } else { Flags::NONE });
+        let mut flags = if self.echoes { Flags::ECE } else { Flags::NONE };
         if !std::mem::take(&mut self.carries_new) || self.declined {
             return (flags, Mark::NotCapable);
-        }
-        if accurate.is_some() {
-            // RFC 9331 §4.1; RFC 9768 §3.2: CWR is a bit of the counter.
-            return (flags, capable);
         }
         if answers.take_cwr() {
             flags = flags | Flags::CWR;
         }
         // §6.1.2: of the two, ECT(0) SHOULD be used.
         (flags, Mark::Capable0)
-    }
-
-    /// The peer's SYN or SYN-ACK, where this end speaks accurate ECN: whether both do (RFC 9768 §3.1).
-    pub(crate) fn settle_accurate(&mut self, flags: Flags, scalable: bool) -> bool {
-        let mark = std::mem::take(&mut self.arrived);
-        if flags.contains(Flags::ACK) {
-            self.accurate = accurate_ecn::agrees(flags).then(|| AccurateEcn::asked(mark));
-        } else {
-            self.accurate = accurate_ecn::is_asked(flags).then(AccurateEcn::granted);
-            self.syn_mark = mark;
-        }
-        self.scalable = scalable;
-        self.untested = self.accurate.is_some();
-        self.untested
     }
 
     /// What the packet of the segment that is being read says.
@@ -150,7 +122,7 @@ impl Ecn {
         (self.echoed, self.saw_capable)
     }
 
-    /// Feedback is accurate by Linux's rules.
+    /// Both ends have agreed on accurate feedback.
     pub(crate) fn count(&mut self, counting: AccEcn, scalable: bool) {
         self.counting = Some(Box::new(counting));
         self.scalable = scalable;
@@ -170,19 +142,6 @@ impl Ecn {
         marked > 0 && !self.scalable
     }
 
-    /// What the SYN-ACK says, where feedback will be accurate.
-    pub(crate) fn accurate_syn_ack(&self) -> Option<Flags> {
-        self.accurate.as_ref().map(|_| accurate_ecn::syn_ack(self.syn_mark))
-    }
-
-    /// A segment has come once the connection is open. RFC 9768 §3.2.2.4: where the field of the first packet without SYN is zero,
-    /// something on the way clears it; a sender then sends nothing capable and heeds no marks.
-    pub(crate) fn test_field(&mut self, flags: Flags) {
-        if !flags.contains(Flags::SYN) && std::mem::take(&mut self.untested) {
-            self.declined |= accurate_ecn::is_cleared(flags);
-        }
-    }
-
     /// SND.UNA is about to advance over so many octets that were SACKed.
     pub(crate) fn on_advance(&mut self, sacked: u64) {
         self.sacked = sacked;
@@ -200,26 +159,14 @@ impl Ecn {
 
     /// Whether the flag ECE is an echo (RFC 3168), and no bit of a counter.
     pub(crate) fn echoes_by_flag(&self) -> bool {
-        self.accurate.is_none() && self.counting.is_none()
+        self.counting.is_none()
     }
 
-    /// An acknowledgement that delivers so many packets. True where a congestion control that does not count marks is to react.
+    /// An acknowledgement that delivers so many packets, without counters: whether it echoes a mark.
     pub(crate) fn on_delivered(&mut self, flags: Flags, packets: u64) -> bool {
-        match &mut self.accurate {
-            None => {
-                let echoes = flags.contains(Flags::ECE);
-                self.echoed += if echoes { packets } else { 0 };
-                echoes
-            }
-            // One that delivers nothing may be older than the last, and so its counter. And what goes without ECT comes without a mark,
-            // whatever a field says that the path clears.
-            Some(_) if packets == 0 || self.declined => false,
-            Some(accurate) => {
-                let marked = accurate.newly_marked(flags, packets);
-                self.newly_marked += if self.scalable { marked } else { 0 };
-                marked > 0 && !self.scalable
-            }
-        }
+        let echoes = flags.contains(Flags::ECE);
+        self.echoed += if echoes { packets } else { 0 };
+        echoes
     }
 
     /// Marks that a scalable congestion control has not been told of.

@@ -2,7 +2,6 @@
 //! nothing.
 
 pub(crate) mod accecn;
-pub(crate) mod accurate_ecn;
 pub(crate) mod ecn;
 mod eln;
 pub(crate) mod iosl;

@@ -3,8 +3,8 @@
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::AccEcnOption;
 
+use super::ace::{CYCLE, FIRST};
 use super::first_octets;
-use crate::help::accurate_ecn::{CYCLE, FIRST};
 
 /// The prevailing number of packets that an acknowledgement brings: its unit, its gain, and from where ACKs count as thinned.
 const UNIT: u32 = 6;

@@ -1,8 +1,6 @@
-//! Accurate ECN feedback with its option (RFC 9768), by the rules of Linux: all that an end keeps once both have agreed.
-//!
-//! The endpoint makes one where [`crate::Config::accurate_ecn_option`] is on; [`super::accurate_ecn`] is the field ACE alone, and what
-//! a handshake says in both.
+//! Accurate ECN feedback (RFC 9768), by the rules of Linux: all that an end keeps once both have agreed.
 
+mod ace;
 mod delivered;
 mod received;
 
@@ -10,8 +8,9 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::{AccEcnOption, Flags, Segment};
 
-use super::accurate_ecn::{CYCLE, ace_of, flags, handshake_code};
 use crate::{EcnFailures, EcnOption, EcnReport, OptionSeen};
+use ace::{CYCLE, ace_of, flags, handshake_code};
+pub(crate) use ace::{SYN, agrees, is_asked};
 pub(crate) use delivered::AckWord;
 use delivered::Delivered;
 use received::Received;
@@ -45,19 +44,6 @@ pub(crate) struct AccEcn {
     validates: bool,
     /// Nothing tells of counters any more.
     is_silent: bool,
-}
-
-/// §3.1.3: a SYN with any flags but none and those of RFC 3168 asks for accurate feedback.
-pub(crate) fn is_asked(syn: Flags) -> bool {
-    !matches!(ace_of(syn), 0 | 0b011)
-}
-
-/// Table 2: whether a SYN-ACK agrees. §3.1.3: the reserved row, 0b101, answers who has `asked`.
-pub(crate) fn agrees(syn_ack: Flags, asked: bool) -> bool {
-    match ace_of(syn_ack) {
-        0 | 0b001 | 0b111 => false,
-        ace => asked || ace != 0b101,
-    }
 }
 
 impl AccEcn {

@@ -4,11 +4,14 @@ use handfast_core::{Duration, Instant};
 use handfast_wire::Ecn as Mark;
 use handfast_wire::tcp::{AccEcnOption, AccEcnOrder};
 
+use super::ace::FIRST;
 use super::first_octets;
-use crate::help::accurate_ecn::{FIRST, MOST_UNTOLD};
 
 /// §3.2.3.3: the option is sent at least once each 2^22 octets, lest a counter of 24 bits goes round in between.
 const OCTETS_BETWEEN: u32 = 22;
+
+/// §3.2.2.5.1: an acknowledgement is due when so many marks have come since the last one ("n SHOULD be 2").
+const MOST_UNTOLD: u64 = 2;
 
 /// Octets of the option field, and of one block of the SACK option.
 const OPTIONS: usize = 40;

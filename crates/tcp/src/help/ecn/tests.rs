@@ -67,40 +67,6 @@ fn only_new_data_is_capable_and_the_first_tells_of_the_reduction() {
 }
 
 #[test]
-fn a_counter_that_may_be_old_is_not_read() {
-    let mut ecn = Ecn { accurate: Some(AccurateEcn::granted()), ..Ecn::default() };
-    let ace = |count: u16| Flags(count << 6);
-    assert!(ecn.on_delivered(ace(7), 2), "two marks");
-    assert!(!ecn.on_delivered(ace(6), 0));
-    assert!(!ecn.on_delivered(ace(7), 1), "told once");
-    // A scalable congestion control answers by itself.
-    ecn.scalable = true;
-    assert!(!ecn.on_delivered(ace(0), 1));
-    assert_eq!((ecn.take_newly_marked(), ecn.take_newly_marked()), (1, 0));
-}
-
-#[test]
-fn accurate_feedback_needs_the_field_to_arrive() {
-    let syn_ack = Flags::SYN | Flags::ACK;
-    let ace = |count: u16| Flags::ACK | Flags(count << 6);
-    let capable = |packets: &[Flags]| {
-        let mut ecn = Ecn::default();
-        assert!(ecn.settle_accurate(syn_ack | Flags(0b010 << 6), true));
-        for &flags in packets {
-            ecn.test_field(flags);
-        }
-        ecn.on_send(true);
-        let mark = ecn.on_build(&mut Answers::default()).1;
-        let heeds = !ecn.on_delivered(ace(6), 1) && ecn.take_newly_marked() > 0;
-        assert_eq!(heeds, mark == Mark::Capable1, "a cleared field is no counter");
-        heeds
-    };
-    assert!(capable(&[]) && capable(&[ace(5)]));
-    assert!(!capable(&[Flags::ACK]) && !capable(&[syn_ack, Flags::ACK, ace(5)]));
-    assert!(capable(&[ace(5), ace(0)]), "the first alone: others may be zero");
-}
-
-#[test]
 fn what_was_sacked_before_is_not_delivered_again() {
     let mut ecn = Ecn::default();
     assert_eq!(ecn.packets(0, 9_000, 1_000), 9);
