@@ -140,7 +140,11 @@ impl Layer {
         let noise = u64::try_from(self.spec.noise.0).unwrap_or(0);
         let wrong = self.stream.below(2 * noise + 1) as i64 - noise as i64;
         let sinr = Some(Db((i64::from(sinr.0) + wrong) as i32));
-        let rate = BitRate::from_bps(rate.as_bps() * u64::from(self.spec.estimate) / 100);
-        Measured { sinr, rate: Some(rate), ..Measured::default() }
+        Measured { sinr, rate: Some(self.reported(rate)), ..Measured::default() }
+    }
+
+    /// What the radio reports of a link's rate, or of a part of it.
+    pub(crate) fn reported(&self, rate: BitRate) -> BitRate {
+        BitRate::from_bps(rate.as_bps() * u64::from(self.spec.estimate) / 100)
     }
 }

@@ -183,6 +183,18 @@ fn a_session_whose_address_stays_learns_what_the_next_radio_carries() {
     }
 }
 
+/// What the radio reports bounds what the peer has in flight.
+#[test]
+fn a_session_believes_what_its_radio_reports() {
+    let with = |estimate: &str| {
+        let agents =
+            format!(r#"[{{kind = "iosl", at = "role:mobile", peers = "server", estimate = {estimate}}}]"#);
+        street("iosl", &[("schemes.iosl.agents", &agents)]).flows[0].end_s.unwrap()
+    };
+    let [half, whole, twice] = ["50", "100", "200"].map(with);
+    assert!(half > whole * 1.2 && twice <= whole, "{half} {whole} {twice}");
+}
+
 #[test]
 fn a_session_survives_a_new_handover_before_the_last_one_is_over() {
     // The second one comes while the first new path is dialled.

@@ -117,6 +117,13 @@ impl Network {
         BitRate::from_bps(self.links[channel(link, end)].link.mean_rate().as_bps() / senders.max(1))
     }
 
+    /// What the radio of a host reports of a channel's rate.
+    pub(crate) fn reported_rate(&self, node: NodeId, channel: usize) -> BitRate {
+        let rate = self.links[channel].link.mean_rate();
+        let layer = self.layers.as_ref().and_then(|all| all.by_station.get(&node));
+        layer.map_or(rate, |layer| layer.reported(rate))
+    }
+
     /// The connections of a host that leave by a link.
     fn controlled(&self, node: NodeId, link: LinkId) -> Vec<ConnectionId> {
         let leaves = |&id: &ConnectionId| {

@@ -234,7 +234,7 @@ impl Network {
         let rtt = self.hosts.connections[id].endpoint()?.snapshot(now).srtt;
         let link = local.out as usize / 2;
         let end = local.out as usize % 2;
-        let towards = self.links[channel(link, 1 - end)].link.mean_rate();
+        let towards = self.reported_rate(node, channel(link, 1 - end));
         let streams = self.hosts.at(node).filter(|&id| self.carries_to(id, link)).count() as u64;
         let rate = BitRate::from_bps(towards.as_bps() / streams.max(1));
         let rwnd = self.hosts.connections[id].endpoint()?.receive_buffer();

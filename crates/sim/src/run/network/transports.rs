@@ -76,12 +76,11 @@ impl Network {
     pub(crate) fn tell_transports(&mut self, now: Instant, link: LinkId, is_there: bool) {
         let Some(all) = &self.layers else { return };
         let Some((node, address)) = all.address_on(link) else { return };
-        let estimate = all.by_station.get(&node).map_or(100, |layer| layer.spec.estimate);
         let end = usize::from(self.topology.departure(channel(link, 0)).0 != node);
         let concerned = self.hosts.transports.layered_at(node);
         for &id in &concerned {
             let end = if id.sends() { end } else { 1 - end };
-            let rate = self.links[channel(link, end)].link.mean_rate().as_bps() * u64::from(estimate) / 100;
+            let rate = self.reported_rate(node, channel(link, end)).as_bps();
             let rate = BitRate::from_bps((rate / concerned.len() as u64).max(1));
             self.hosts.transports.ends[id.index()].machine.on_radio(now, address, is_there.then_some(rate));
             self.pump_transport(now, id);
