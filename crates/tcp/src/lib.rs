@@ -26,7 +26,7 @@ mod transfer;
 mod trim;
 mod urgent;
 
-pub use cc::{BbrReport, CongestionControl, ShadowWindow, coupling};
+pub use cc::{BbrReport, CongestionControl, PragueReport, ShadowWindow, coupling};
 pub use config::{
     Acks, Config, EcnOption, Estimation, Frto, InitialWindow, IoslRules, Nagle, QuickStartRequest, Radio,
     Recovery, Resumption, RttEstimation, StoredPath, Undo, VhoRule, VhoRules,

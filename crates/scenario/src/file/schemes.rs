@@ -180,6 +180,8 @@ tcp_settings! {
     cubic_beta_permille: Permille,
     /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
     cubic_reno_friendly: bool,
+    /// TCP Prague falls back where the queue seems to mark as RFC 3168 says (RFC 9331 §4.3): it then reduces nearly as CUBIC does.
+    prague_fallback: bool,
     /// Leave slow start before the queue overflows, by ACK trains and by delay, as Linux's CUBIC does.
     hystart: bool,
     /// Segments that one ACK may add to cwnd in slow start: L of RFC 3465 §2.2.

@@ -140,6 +140,8 @@ fn checked(config: Config, span: &Span) -> Checked<Config> {
         Some("`accurate_ecn` without `ecn`, whose feedback it is: `ecn = true`".to_owned())
     } else if config.accurate_ecn_option != EcnOption::Full && !config.accurate_ecn {
         Some("`accurate_ecn_option` without `accurate_ecn`, whose option it is".to_owned())
+    } else if config.prague_fallback && config.congestion_control != CongestionControl::Prague {
+        Some("`prague_fallback` without TCP Prague: `congestion_control = \"prague\"`".to_owned())
     } else if config.quick_start != QuickStartRequest::Off && config.estimate != Estimation::Off {
         Some("`quick_start` and `estimate` are two ways to find one rate".to_owned())
     } else {

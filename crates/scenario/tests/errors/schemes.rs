@@ -47,6 +47,11 @@ const OUTAGE: &[Case] = &[
         "sender = {profile = \"linux\", congestion_control = \"prague\", ecn = true}\nreceiver = \"prague\"",
     ),
     ("Prague without a receiver that counts", "sender = \"sack\"", "sender = \"prague\""),
+    (
+        "a fallback of Prague without Prague",
+        "sender = \"sack\"",
+        "sender = {profile = \"linux\", prague_fallback = true}",
+    ),
     ("a request that is no rate", "sender = \"sack\"", "sender = {profile = \"sack\", quick_start = \"on\"}"),
     (
         "two ways to find a rate",

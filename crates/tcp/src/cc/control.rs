@@ -10,7 +10,7 @@ use super::pacer::Pacer;
 use super::rate_sample::{Delivery, RateSampler};
 use super::sample::{AckSample, RttSample, Timeout, Undo};
 use super::window::Window;
-use super::{Algorithm, BbrReport, Pacing, Request};
+use super::{Algorithm, BbrReport, Pacing, PragueReport, Request};
 use crate::Config;
 
 /// As `sch_fq`: "Since socket rate can change later, clamp the delay to 1 second". A rate that was measured while the peer's window let
@@ -111,6 +111,12 @@ impl Control {
     pub(crate) fn bbr_report(&self, window: &Window) -> Option<BbrReport> {
         let Algorithm::LinuxBbr(bbr) = &self.algorithm else { return None };
         Some(bbr.report(window))
+    }
+
+    /// See [`crate::Endpoint::prague`].
+    pub(crate) fn prague_report(&self) -> Option<PragueReport> {
+        let Algorithm::Prague(prague) = &self.algorithm else { return None };
+        Some(prague.report())
     }
 
     /// Random bits for the algorithms that draw numbers.

@@ -38,6 +38,7 @@ pub(crate) use control::{Control, Controlled, Departure, Saved};
 pub(crate) use controller::{Controller, Needs, Pacing};
 pub use lia::coupling;
 pub use linux_bbr::BbrReport;
+pub use prague::PragueReport;
 pub(crate) use rate_sample::{Delivery, LostSegment};
 pub(crate) use request::Request;
 pub(crate) use sample::{AckSample, PathSample, RttSample, Timeout, Undo, UndoRule};

@@ -57,6 +57,8 @@ pub(crate) struct Delivery {
     pub(crate) total: u64,
     /// How long ago the newest segment of them left that was sent once.
     pub(crate) rtt: Option<Duration>,
+    /// The shortest round trip of all.
+    pub(crate) min_rtt: Option<Duration>,
     /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
     pub(crate) rate: Option<RateSample>,
     /// [`None`]: it delivered no segment to its end.
@@ -255,7 +257,7 @@ impl RateSampler {
         }
         let rate = self.take(una);
         let octets = std::mem::take(&mut self.fresh);
-        Delivery { octets, total: self.delivered, rtt, rate, newest }
+        Delivery { octets, total: self.delivered, rtt, min_rtt: self.min_rtt, rate, newest }
     }
 
     fn since(&self, sent: &Sent) -> Newest {

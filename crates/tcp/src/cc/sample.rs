@@ -67,6 +67,8 @@ pub(crate) struct PathSample {
     pub(crate) total: u64,
     /// The round-trip time of the newest segment that it delivered of those sent once.
     pub(crate) rtt: Option<Duration>,
+    /// The shortest round-trip time: of late (`tcp_min_rtt`) where losses are found by time, else of all.
+    pub(crate) min_rtt: Option<Duration>,
     /// The delivery rate; [`None`]: it delivered nothing, or the clock is too coarse.
     pub(crate) rate: Option<RateSample>,
     /// The round trip of the newest segment that it delivered.
@@ -160,6 +162,7 @@ impl PathSample {
             marked: 0,
             total: octets,
             rtt: None,
+            min_rtt: None,
             rate: None,
             newest: None,
             tells_losses: true,

@@ -388,9 +388,10 @@ impl Endpoint {
         let tells_losses = self.recovery.times_segments();
         let marked = self.ecn.as_mut().map_or(0, |ecn| ecn.take_newly_marked());
         let tx = &mut self.tx;
-        let Delivery { octets, total, rtt, rate, newest } = tx.cc.take_delivery(tx.una);
+        let Delivery { octets, total, rtt, min_rtt, rate, newest } = tx.cc.take_delivery(tx.una);
         let (in_flight, una, nxt) = (self.recovery.in_flight(tx), tx.una, tx.nxt);
         let wait = tx.cc.pacing_wait(sample.now);
+        let recent = Some(self.recovery.path_facts().min_rtt).filter(|rtt| rtt.as_nanos() > 0);
         sample.path = Some(PathSample {
             delivered: octets,
             lost,
@@ -398,6 +399,7 @@ impl Endpoint {
             marked,
             total,
             rtt,
+            min_rtt: recent.or(min_rtt),
             rate,
             newest,
             tells_losses,

@@ -1,11 +1,11 @@
-//! The congestion control as a socket's owner sees it: another one for a connection that is open, and what BBR knows of the path.
+//! The congestion control as a socket's owner sees it: another one for a connection that is open, what BBR and Prague know of the path.
 
 use std::sync::Arc;
 
 use handfast_core::{Duration, Instant};
 
 use super::Endpoint;
-use crate::cc::BbrReport;
+use crate::cc::{BbrReport, PragueReport};
 use crate::{Config, CongestionControl};
 
 impl Endpoint {
@@ -28,5 +28,10 @@ impl Endpoint {
     /// What the kernel's BBR tells of itself (`TCP_CC_INFO`); [`None`]: another algorithm is at work.
     pub fn bbr(&self) -> Option<BbrReport> {
         self.tx.cc.bbr_report(&self.tx.window)
+    }
+
+    /// What TCP Prague knows of the path; [`None`]: another algorithm is at work.
+    pub fn prague(&self) -> Option<PragueReport> {
+        self.tx.cc.prague_report()
     }
 }

@@ -3,10 +3,13 @@
 //!
 //! It needs accurate ECN feedback. Without it, and until the first mark, it is Reno, paced.
 
+mod classic;
+
 use handfast_core::{BitRate, Duration, Instant};
 
+use self::classic::ClassicQueue;
 use super::pacer::window_rate;
-use super::{AckSample, Controller, Needs, Pacing, PathSample, Request, Window};
+use super::{AckSample, Controller, Needs, Pacing, PathSample, Request, RttSample, Window};
 use crate::Config;
 use crate::phase::Phase;
 
@@ -59,6 +62,9 @@ pub(crate) struct Prague {
     /// SND.UNA at the last acknowledgement.
     una: u64,
     second_half: bool,
+    /// Whether the queue seems to mark as RFC 3168 says, and whether that changes the answers to marks.
+    classic: ClassicQueue,
+    falls_back: bool,
 }
 
 /// `prague_frac_cwnd_to_snd_cwnd`: cwnd is rounded up, so that the pace is what limits.
@@ -78,8 +84,9 @@ impl Prague {
     }
 
     /// `alpha = (1 - g) * alpha + g * F` (RFC 8257 §3.3), once a round trip.
-    fn end_round(&mut self, now: Instant) {
+    fn end_round(&mut self, now: Instant, min_rtt: Option<Duration>) {
         if self.saw_ce {
+            self.classic.end_round(min_rtt);
             let share = (self.marked.min(self.delivered) << ALPHA_BITS) / self.delivered.max(1);
             self.alpha = self.alpha - (self.alpha >> SHIFT_G) + share;
             self.alpha_at = now;
@@ -95,10 +102,17 @@ impl Prague {
             return;
         }
         if ack.now.since(self.alpha_at) >= self.least_span() {
-            self.end_round(ack.now);
+            self.end_round(ack.now, path.min_rtt);
         }
         self.round_end = path.nxt.max(path.una + 1);
         self.rounds = if window.in_slow_start() { 0 } else { self.rounds.saturating_add(1) };
+    }
+
+    /// Alpha, where a mark is answered. RFC 9331 §4.3: "automatically adapting its congestion response to coexist with TCP Reno congestion
+    /// controls", where the configuration asks for it (`prague_ecn_fallback` 1).
+    fn answer(&self) -> u64 {
+        let alpha = self.alpha >> SHIFT_G;
+        if self.falls_back { alpha.max(self.classic.floor()) } else { alpha }
     }
 
     /// `[prague]`, multiplicative decrease: by alpha/2, once a round trip; by half at the first mark, which ends slow start.
@@ -107,7 +121,7 @@ impl Prague {
         if self.saw_ce && is_answered {
             return;
         }
-        let alpha = if self.saw_ce { self.alpha >> SHIFT_G } else { ONE };
+        let alpha = if self.saw_ce { self.answer() } else { ONE };
         self.saw_ce = true;
         // What a loss is to halve: a window that the peer or the application left unused says nothing (RFC 5681 §3.1, FlightSize).
         self.unreduced = self.window.min(path.in_flight + path.delivered);
@@ -117,6 +131,7 @@ impl Prague {
         (self.reduced_at, self.reduced_before) = (now, path.nxt);
         // Slow start is over, whatever the steps of cwnd, and ends here after a pause too. cwnd may be clamped to less than two segments.
         window.ssthresh = rounded_up(self.window, window.smss).max(2 * window.smss);
+        self.classic.on_reduction(window.ssthresh / window.smss);
     }
 
     /// `[prague]`, additive increase: a segment a round trip, by what came without a mark; `(RTT/target)^2` of it where the round trip
@@ -153,13 +168,41 @@ impl Prague {
     }
 }
 
+/// What TCP Prague knows of the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PragueReport {
+    /// The share of marked packets (RFC 8257 §3.3), zero to one.
+    pub alpha: f64,
+    /// How likely the queue marks as RFC 3168 says (RFC 9331 §4.3; Linux's `classic_ecn`): up to 8 it is taken for one of L4S, from 9 on
+    /// for a classic one; 17 at most.
+    pub classic: f64,
+}
+
+impl Prague {
+    pub(super) fn report(&self) -> PragueReport {
+        let [alpha, classic] =
+            [self.alpha >> SHIFT_G, self.classic.score()].map(|value| value as f64 / ONE as f64);
+        PragueReport { alpha, classic }
+    }
+}
+
 impl Controller for Prague {
-    fn new(_config: &Config) -> Self {
-        Self::default()
+    fn new(config: &Config) -> Self {
+        Self { falls_back: config.prague_fallback, ..Self::default() }
     }
 
     fn needs() -> Needs {
         Needs { path_samples: true, pacing: Pacing::Segments, ..Needs::default() }
+    }
+
+    /// `prague_init`: the monitor begins with the round trip of the handshake.
+    fn on_handshake(&mut self, delay: Duration) {
+        self.classic.on_rtt(delay);
+    }
+
+    /// `prague_pkts_acked`.
+    fn on_rtt(&mut self, _window: &mut Window, rtt: &RttSample) {
+        self.classic.on_rtt(rtt.delay);
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
@@ -199,7 +242,9 @@ impl Controller for Prague {
         // The window that cwnd has not followed yet counts.
         let now = rounded_up(self.current(window), window.smss).min(flight);
         let whole = if self.una < self.reduced_before { self.unreduced } else { now };
-        (whole / 2).min(now).max(MIN_CWND * window.smss)
+        let ssthresh = (whole / 2).min(now).max(MIN_CWND * window.smss);
+        self.classic.on_reduction(ssthresh / window.smss);
+        ssthresh
     }
 
     /// A pause, or what was left unused, takes from the window that cwnd has not followed yet.
@@ -277,6 +322,59 @@ mod tests {
         assert!((alpha(&prague) - 0.5).abs() < 0.02, "{}", alpha(&prague));
         rounds(&mut prague, &mut window, (100, 111), 0, 40);
         assert!((0.22..0.29).contains(&alpha(&prague)), "(15/16)^11 is 0.49: {}", alpha(&prague));
+    }
+
+    /// A round trip of 20 ms and a queue of 5 to 20 ms, a round of ten segments each; none is marked.
+    fn swing(prague: &mut Prague, window: &mut Window, rounds: u64) {
+        for segment in 0..10 * rounds {
+            let (now, una) = (Instant::from_millis(1_000 + 3 * segment), 1000 * (segment + 1));
+            let delay = MS(25 + segment / 10 % 16);
+            prague.on_rtt(window, &RttSample { now, delay, una, nxt: una + 10_000 });
+            let sample = ack(1_000 + 3 * segment, una, 0, 30);
+            let path = sample.path.map(|path| PathSample { min_rtt: Some(MS(20)), ..path });
+            prague.on_ack(window, &AckSample { path, ..sample });
+        }
+    }
+
+    #[test]
+    fn a_queue_that_seems_to_mark_as_rfc_3168_says_is_noticed_once_something_marks() {
+        for (saw_ce, falls_back, classic) in [(true, false, 17.0), (true, true, 17.0), (false, true, 0.0)] {
+            let (mut prague, mut window) = (Prague::default(), Window::of(1000, 10, 10));
+            (prague.saw_ce, prague.falls_back) = (saw_ce, falls_back);
+            prague.on_handshake(MS(20));
+            prague.on_loss(&mut window, 10_000);
+            swing(&mut prague, &mut window, 200);
+            assert_eq!(prague.report(), PragueReport { alpha: 0.0, classic });
+        }
+    }
+
+    #[test]
+    fn with_a_fallback_a_mark_of_such_a_queue_takes_a_third() {
+        // Alpha is next to nothing, or one.
+        for (falls_back, alpha, kept) in [(false, 0, 100_000), (true, 0, 68_750), (true, ONE * 16, 50_000)] {
+            let (mut prague, mut window) = (Prague::default(), Window::of(1000, 10, 10));
+            (prague.saw_ce, prague.falls_back) = (true, falls_back);
+            prague.on_loss(&mut window, 10_000);
+            swing(&mut prague, &mut window, 200);
+            (prague.alpha, prague.round_end, window) = (alpha, u64::MAX, Window::of(1000, 100, 100));
+            prague.on_ack(&mut window, &ack(90_000, 3_000_000, 1, 30));
+            assert_eq!(prague.window, kept, "{falls_back} {alpha}");
+        }
+    }
+
+    #[test]
+    fn the_averages_of_the_round_trip_follow_each_reduction() {
+        let grown = |reduce: fn(&mut Prague, &mut Window)| {
+            let (mut prague, mut window) =
+                (Prague { saw_ce: true, ..Prague::default() }, Window::of(1000, 20, 20));
+            prague.on_handshake(MS(20));
+            reduce(&mut prague, &mut window);
+            swing(&mut prague, &mut window, 64);
+            prague.report().classic
+        };
+        assert!(grown(|_, _| ()) < 1.0, "a gain of 2^-18 sees nothing");
+        assert!(grown(|prague, window| prague.on_loss(window, 20_000)) > 9.0);
+        assert!(grown(|prague, window| prague.on_ack(window, &ack(0, 1000, 1, 20))) > 9.0);
     }
 
     #[test]
