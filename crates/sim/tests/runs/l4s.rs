@@ -1,10 +1,11 @@
 //! L4S: Prague and CUBIC through `DualPI2`, and through what else there is (docs/explanation/queues.md has the figures).
 
+use handfast_scenario::Scenario;
 use handfast_sim::series::Collected;
 use handfast_sim::{Control, Options, run};
 
 use crate::series::columns;
-use crate::support::{assert_golden, set};
+use crate::support::{assert_golden, result, set};
 
 const L4S: &str = include_str!("../../../../scenarios/l4s.toml");
 
@@ -83,13 +84,80 @@ fn some_figures_are_those_of_the_documents() {
     assert_golden("l4s.txt", &rows.map(|(queue, base_ms)| row(queue, base_ms, 1)).concat());
 }
 
-/// What docs/explanation/queues.md has a table of: `cargo test -p handfast-sim --test runs l4s -- --ignored --nocapture`.
+/// What docs/explanation/queues.md has a table of: `cargo test -p handfast-sim --test runs l4s::figures -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints figures"]
 fn figures() {
     for queue in ["dualpi2", "fq-codel", "1000pkt"] {
         for base_ms in [5, 10, 20, 50, 100] {
             (1..=3).for_each(|seed| print!("{}", row(queue, base_ms, seed)));
+        }
+    }
+}
+
+/// The second flow's ends where it does ECN (RFC 3168): a line of `[schemes]`, with which scenarios/l4s.toml ends.
+const MARKED: &str =
+    r#"marked = {sender = {profile = "linux", ecn = true}, receiver = {profile = "linux", ecn = true}}"#;
+
+/// scenarios/l4s.toml with ECN at both flows, and with another change.
+fn both_marked(queue: &str, base_ms: u64, change: Option<(&str, &str)>) -> Scenario {
+    let delay = format!("{}us", base_ms * 500);
+    let changes =
+        [("links.bottleneck.queue", queue), ("links.bottleneck.delay", &delay), ("flows.1.tcp", "marked")];
+    let changes: Vec<_> = changes.into_iter().chain(change).collect();
+    set(&format!("{L4S}{MARKED}"), &changes)
+}
+
+/// Prague's goodput over that of CUBIC with ECN, hundredths, and both together, Mbit/s.
+fn beside_ecn(scheme: &str, queue: &str, base_ms: u64, seed: u64) -> [u64; 2] {
+    goodputs(&both_marked(queue, base_ms, None), scheme, seed)
+}
+
+fn goodputs(scenario: &Scenario, scheme: &str, seed: u64) -> [u64; 2] {
+    let run = result(scenario, scheme, seed);
+    let [prague, cubic] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
+    [(100.0 * prague / cubic) as u64, ((prague + cubic) / 1e6) as u64]
+}
+
+/// Without its fallback and with it.
+fn both_ways<T>(of: impl Fn(&'static str) -> T) -> [T; 2] {
+    ["prague", "prague-fallback"].map(of)
+}
+
+#[test]
+fn with_its_fallback_prague_shares_a_queue_that_marks_as_rfc_3168_says() {
+    let [without, with] = both_ways(|scheme| beside_ecn(scheme, "codel", 20, 1)[0]);
+    assert!(without > 300 && (50..200).contains(&with), "{without} % and {with} %");
+}
+
+/// The control: under `DualPI2` it finds no such queue, and does what it does without.
+#[test]
+fn the_fallback_leaves_a_queue_of_l4s_alone() {
+    let [without, with] = both_ways(|scheme| beside_ecn(scheme, "dualpi2", 10, 1));
+    assert_eq!(without, with);
+}
+
+/// Nor where segments are not timed: the shortest round trip is known there too.
+#[test]
+fn the_fallback_leaves_it_alone_without_rack() {
+    let [without, with] = [false, true].map(|falls_back| {
+        let rest = r#"profile = "prague", recovery = "sack", undo = "rfc4015""#;
+        let sender = format!("{{{rest}, prague_fallback = {falls_back}}}");
+        let scenario = both_marked("dualpi2", 100, Some(("schemes.prague.sender", &sender)));
+        goodputs(&scenario, "prague", 1)
+    });
+    assert_eq!(without, with);
+}
+
+/// What docs/explanation/queues.md has a table of: `cargo test -p handfast-sim --test runs l4s::fallback -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn fallback() {
+    for queue in ["codel", "red", "fq-codel", "dualpi2"] {
+        for base_ms in [5, 10, 20, 50, 100] {
+            let seeds = |scheme| [1, 2, 3, 4, 5].map(|seed| beside_ecn(scheme, queue, base_ms, seed));
+            let [without, with] = both_ways(seeds);
+            println!("{queue} {base_ms} ms: {without:?} {with:?}");
         }
     }
 }
