@@ -99,18 +99,22 @@ fn figures() {
 const MARKED: &str =
     r#"marked = {sender = {profile = "linux", ecn = true}, receiver = {profile = "linux", ecn = true}}"#;
 
-/// scenarios/l4s.toml with ECN at both flows.
-fn both_marked(queue: &str, base_ms: u64) -> Scenario {
+/// scenarios/l4s.toml with ECN at both flows, and with another change.
+fn both_marked(queue: &str, base_ms: u64, change: Option<(&str, &str)>) -> Scenario {
     let delay = format!("{}us", base_ms * 500);
     let changes =
         [("links.bottleneck.queue", queue), ("links.bottleneck.delay", &delay), ("flows.1.tcp", "marked")];
+    let changes: Vec<_> = changes.into_iter().chain(change).collect();
     set(&format!("{L4S}{MARKED}"), &changes)
 }
 
 /// Prague's goodput over that of CUBIC with ECN, hundredths, and both together, Mbit/s.
 fn beside_ecn(scheme: &str, queue: &str, base_ms: u64, seed: u64) -> [u64; 2] {
-    let scenario = both_marked(queue, base_ms);
-    let run = result(&scenario, scheme, seed);
+    goodputs(&both_marked(queue, base_ms, None), scheme, seed)
+}
+
+fn goodputs(scenario: &Scenario, scheme: &str, seed: u64) -> [u64; 2] {
+    let run = result(scenario, scheme, seed);
     let [prague, cubic] = [0, 1].map(|flow: usize| run.flows[flow].metrics.goodput_bps().unwrap());
     [(100.0 * prague / cubic) as u64, ((prague + cubic) / 1e6) as u64]
 }
@@ -130,6 +134,18 @@ fn with_its_fallback_prague_shares_a_queue_that_marks_as_rfc_3168_says() {
 #[test]
 fn the_fallback_leaves_a_queue_of_l4s_alone() {
     let [without, with] = both_ways(|scheme| beside_ecn(scheme, "dualpi2", 10, 1));
+    assert_eq!(without, with);
+}
+
+/// Nor where segments are not timed: the shortest round trip is known there too.
+#[test]
+fn the_fallback_leaves_it_alone_without_rack() {
+    let [without, with] = [false, true].map(|falls_back| {
+        let rest = r#"profile = "prague", recovery = "sack", undo = "rfc4015""#;
+        let sender = format!("{{{rest}, prague_fallback = {falls_back}}}");
+        let scenario = both_marked("dualpi2", 100, Some(("schemes.prague.sender", &sender)));
+        goodputs(&scenario, "prague", 1)
+    });
     assert_eq!(without, with);
 }
 

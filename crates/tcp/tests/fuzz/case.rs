@@ -210,6 +210,7 @@ impl Choices {
             // All bits have their meaning: their parity is as good as another one.
             ecn: self.linux.count_ones() % 2 == 1,
             accurate_ecn: self.linux.count_ones() % 4 == 1,
+            prague_fallback: self.life % 2 == 1,
             accurate_ecn_option: pick(&EcnOption::ALL, (self.life ^ self.linux) >> 2),
             vho: (0..)
                 .zip(VhoRule::ALL)
