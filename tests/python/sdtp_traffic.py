@@ -38,7 +38,7 @@ def transfer(scene: Scene, data: bytes, *, port: int = 9000) -> tuple[bool, int]
     def send() -> int:
         assert listening.wait(PATIENCE_S)
         with socket.create_connection((address_b, port), PATIENCE_S, (address_a, 0)) as client:
-            # Whatever this machine's default is: over four links that lose 2 % each, CUBIC takes more than a minute.
+            # Where the kernel has BBR: over four links that lose 2 % each, CUBIC takes more than a minute.
             with suppress(OSError):
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
             client.sendall(data)

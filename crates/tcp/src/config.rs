@@ -257,7 +257,7 @@ pub struct Config {
     pub cubic_beta_permille: u16,
     /// Whether CUBIC grows at least as fast as Reno would (RFC 9438 §4.3).
     pub cubic_reno_friendly: bool,
-    /// TCP Prague reduces as Reno and CUBIC do, nearly, where the queue seems to mark as RFC 3168 says (RFC 9331 §4.3;
+    /// TCP Prague reduces nearly as CUBIC does where the queue seems to mark as RFC 3168 says (RFC 9331 §4.3;
     /// `prague_ecn_fallback` 1). It monitors for that either way.
     pub prague_fallback: bool,
     /// Leave slow start before the queue overflows: `HyStart`, by ACK trains and by delay (Ha and Rhee 2011; Linux's

@@ -249,7 +249,7 @@ tcp_settings! {
     ecn: bool,
     /// With `ecn`: asked for with accurate feedback (RFC 9768), which counts marked packets; TCP Prague needs it.
     accurate_ecn: bool,
-    /// When accurate feedback tells of octets too, in an option; other than "off", its rules are Linux's.
+    /// When the option of accurate feedback is sent, which tells of octets too (RFC 9768 §3.2.3).
     accurate_ecn_option: Word<EcnOption>,
     /// Ask the routers on the way for a rate (RFC 4782), at the start and after a handoff. "access": for that of the peer's access
     /// link, divided by the flows that share it, once it is told.

@@ -130,14 +130,14 @@ fn with_its_fallback_prague_shares_a_queue_that_marks_as_rfc_3168_says() {
     assert!(without > 300 && (50..200).contains(&with), "{without} % and {with} %");
 }
 
-/// The control: under `DualPI2` it finds no such queue, and does what it does without.
+/// The control: under `DualPI2` it finds no such queue with this seed, and does what it does without.
 #[test]
 fn the_fallback_leaves_a_queue_of_l4s_alone() {
     let [without, with] = both_ways(|scheme| beside_ecn(scheme, "dualpi2", 10, 1));
     assert_eq!(without, with);
 }
 
-/// Nor where segments are not timed: the shortest round trip is known there too.
+/// The same with `recovery = "sack"`, where RACK does not keep the shortest round trip.
 #[test]
 fn the_fallback_leaves_it_alone_without_rack() {
     let [without, with] = [false, true].map(|falls_back| {

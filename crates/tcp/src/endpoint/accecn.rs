@@ -44,7 +44,13 @@ impl Endpoint {
         match self.counting_mut().filter(|_| answers) {
             Some(counting) => counting.on_syn_ack(timeouts),
             // RFC 9768 §3.1.4.1: the first retransmission asks again, those that follow do without ECN.
-            None if timeouts > 1 && falls_back => Flags::NONE,
+            None if timeouts > 1 && falls_back => {
+                // A late answer that is classic agrees to nothing any more; one that is accurate does, as in Linux.
+                if let Some(ecn) = &mut self.ecn {
+                    ecn.decline();
+                }
+                Flags::NONE
+            }
             None => accecn::SYN,
         }
     }
@@ -133,6 +139,7 @@ impl Endpoint {
     /// An acknowledgement: whether the congestion control that does not count marks has to react.
     #[cold]
     pub(super) fn reads_counters(&mut self, segment: &Segment, facts: &AckFacts) -> bool {
+        // The feedback of an acknowledgement that others have overtaken is older than what they told (RFC 9768 §3.2.2.5).
         if segment.ack != self.tx.seq(self.tx.una) {
             return false;
         }
@@ -225,9 +232,7 @@ impl Endpoint {
     pub fn ecn_mode(&self) -> EcnMode {
         match &self.ecn {
             None => EcnMode::Disabled,
-            Some(ecn) if self.state == State::SynSent && self.config.accurate_ecn && !ecn.has_declined() => {
-                EcnMode::Pending
-            }
+            Some(_) if self.asks_for_counters() => EcnMode::Pending,
             Some(ecn) if ecn.echoes_by_flag() => EcnMode::Classic,
             Some(_) => EcnMode::Accurate,
         }

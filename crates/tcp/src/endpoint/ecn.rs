@@ -90,7 +90,7 @@ impl Endpoint {
         if self.counts_marks() {
             return self.reads_counters(segment, facts);
         }
-        // The feedback of one that others have overtaken is older than what they told (RFC 9768 §3.2.2.5).
+        // One that others have overtaken says nothing of what they delivered.
         let is_newest = segment.ack == self.tx.seq(self.tx.una);
         let Some(ecn) = self.ecn.as_mut().filter(|_| is_newest) else { return false };
         let packets = ecn.packets(facts.octets, facts.sacks.fresh, self.tx.window.smss);

@@ -105,6 +105,38 @@ fn who_is_sent_no_option_is_counted_by_the_field() {
 }
 
 #[test]
+fn a_classic_answer_after_a_syn_without_flags_leaves_nothing_capable() {
+    // RFC 3168 §6.1.1: no ECT from who "has sent a non-ECN-setup SYN".
+    let client = Config { ecn: true, accurate_ecn: true, ..plain("sack") };
+    let mut pair = Pair::new(client, Config { ecn: true, ..plain("sack") }, MS(50));
+    pair.client_writes(0, 1000);
+    let [mut asked, mut answered] = [false; 2];
+    pair.run_for(Duration::from_secs(6), |sent| match (is_syn(sent), sent.from) {
+        (true, Side::Client) if std::mem::replace(&mut asked, true) => Fate::Drop,
+        (true, Side::Server) if std::mem::replace(&mut answered, true) => Fate::Drop,
+        (true, Side::Server) => Fate::Late(Duration::from_secs(4)),
+        _ => Fate::Deliver,
+    });
+    let of_client = pair.log.iter().filter(|sent| sent.from == Side::Client);
+    assert!(of_client.clone().filter(|sent| is_syn(sent)).map(ace).eq([7, 7, 0]));
+    assert_eq!((pair.client.ecn_mode(), pair.read_by_server), (EcnMode::Classic, 1000));
+    assert!(of_client.clone().all(|sent| sent.ecn == Ecn::NotCapable));
+}
+
+/// What a Prague knows of its path.
+#[test]
+fn the_share_of_marks_is_told() {
+    let config =
+        Config { congestion_control: CongestionControl::Prague, ..with(EcnOption::Full, &ten("linux")) };
+    let mut s = bulk(config, 300);
+    assert_eq!(s.pair.client.prague().map(|known| (known.alpha, known.classic)), Some((0.0, 0.0)));
+    s.run(3000, each_seventh());
+    let known = s.pair.client.prague().unwrap();
+    assert!((0.05..0.2).contains(&known.alpha), "{known:?}: 1/7");
+    assert_eq!((known.classic, s.pair.server.prague().is_some()), (0.0, true), "no queue");
+}
+
+#[test]
 fn a_path_that_drops_the_flags_gets_a_syn_without_them() {
     let config = with(EcnOption::Full, &plain("linux"));
     let mut pair = Pair::new(config.clone(), config, MS(50));

@@ -76,7 +76,7 @@ impl ClassicQueue {
         self.shift = shift;
     }
 
-    /// `prague_classic_ecn_detection`, once a round trip in which the path may mark: V lg(mdev / V0) + D lg(max(depth / D0, 1)). The
+    /// `prague_classic_ecn_detection`, once a round trip, from the first mark on: V lg(mdev / V0) + D lg(max(depth / D0, 1)). The
     /// third term of the paper, of flows that limit themselves, is left out, as in Linux.
     pub(super) fn end_round(&mut self, min_rtt: Option<Duration>) {
         let Some(min_rtt) = min_rtt.filter(|_| self.srtt > 0) else { return };

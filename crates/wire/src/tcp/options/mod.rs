@@ -40,7 +40,7 @@ pub(crate) struct Layout {
 
 /// The options that a segment has, SACK apart.
 ///
-/// Passed by value: behind a call with a reference to the segment, the compiler loads each plain segment's fields anew.
+/// By value: with a reference passed to a call, the compiler would load each plain segment's fields again.
 #[derive(Clone, Copy)]
 struct Present<'a> {
     mss: bool,
